@@ -204,9 +204,9 @@ func requireChanges(t *testing.T, v model.Verdict) {
 // A client that has never asked is no keep-alive client.
 func TestSilentClientsAreNamed(t *testing.T) {
 	for n, want := range map[int][2]string{
-		0:  {"20 of 20 connections, 20 of them idle;", "(20 idle)"},
-		8:  {"20 of them idle (the clients of 8 have sent nothing yet)", "(20 idle, 8 of which have sent nothing yet)"},
-		20: {"20 of them idle, whose clients have sent nothing yet", "(20 idle, which have sent nothing yet)"},
+		0:  {"20 of 20 connections, all of them idle;", "(20 idle)"},
+		8:  {"all of them idle (8 without a request yet)", "(20 idle, 8 of which have sent nothing yet)"},
+		20: {"all of them idle, without a request yet", "(20 idle, which have sent nothing yet)"},
 	} {
 		now := tomcat(5, 20, 3).idle(20).do(silentClients(n)).queue(4, time.Second)
 		v := Judge(symptoms.Evidence{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, reading.DefaultThresholds())

@@ -121,8 +121,11 @@ func (j *judge) why(v model.Verdict) string {
 		return phrase.Capital(words.Queue(j.s)+j.because(v)) + "."
 	}
 	because := j.because(v)
-	if v.Cause == model.CauseNotReading {
+	switch v.Cause {
+	case model.CauseNotReading:
 		because = causes.UnreadPhrase(j.s) + because
+	case model.CauseSynBacklog:
+		because = "they were dropped" + because
 	}
 	return phrase.Capital(strings.TrimPrefix(because, " because ")) + "." + j.whyInside()
 }
@@ -154,13 +157,13 @@ func (j *judge) whyClosed(c model.Cause) string {
 // whyInside continues with what the used up threads wait for in the process itself.
 func (j *judge) whyInside() string {
 	if n, call := j.s.InFiles(); n > 0 {
-		return phrase.Sprintf(" %d of them %s in %s on a file or a pipe.", n, phrase.Verb(n, "is", "are"), call)
+		return phrase.Sprintf(" %d of the threads %s in %s on a file or a pipe.", n, phrase.Verb(n, "is", "are"), call)
 	}
 	n := j.s.Inside()
 	if n == 0 {
 		return ""
 	}
-	return phrase.Sprintf(" %d of them %s for a lock, a pool or a timer.", n, phrase.Verb(n, "waits", "wait"))
+	return phrase.Sprintf(" %d of the threads %s for a lock, a pool or a timer.", n, phrase.Verb(n, "waits", "wait"))
 }
 
 func (j *judge) whyWaits() string {

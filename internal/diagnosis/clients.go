@@ -23,7 +23,7 @@ func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 	c := lost.Clients
 	if v.Status >= model.StatusLosing {
 		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing && v.Cause != model.CauseBeforeListener
-		v.Summary = inFront(ClientsPhrase(c), c.Observed, interval, packets) + v.Summary
+		v.Summary = inFront(c, interval, packets) + v.Summary
 		if v.Status == model.StatusLosing {
 			v.Answer.What = whatIsLost(lost, int(lost.QueueResets), interval)
 		}
@@ -49,7 +49,7 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 		return noAnswer(c) + "."
 	}
 	if c := lost.Clients; c != nil && ClientsPhrase(c) != "" {
-		return phrase.Capital(ClientsPhrase(c)) + words.Within(c.Observed) + "."
+		return phrase.Capital(clientsWithin(c, c.Observed)) + "."
 	}
 	var parts []string
 	if n := lost.DroppedPackets; n > 0 {
@@ -103,27 +103,27 @@ func noAnswer(c *model.Clients) string {
 	return out + unsure(c, true)
 }
 
-// inFront joins the clients to what comes behind them: to the packets of the same
-// time, which name it, by a semicolon.
-func inFront(clients string, observed, interval time.Duration, packets bool) string {
+// inFront joins the clients to what comes behind them. A few words are one sentence with
+// the packets of the same time, which name it.
+func inFront(c *model.Clients, interval time.Duration, packets bool) string {
+	observed := c.Observed
 	same := observed <= interval+interval/10 && observed >= interval-interval/10
+	clients := ClientsPhrase(c)
 	switch {
 	case clients == "":
 		return ""
-	case packets && same:
-		return phrase.Capital(clients) + "; "
-	case observed > 0:
-		clients += " in the last " + phrase.Seconds(observed)
-	}
-	if packets {
+	case packets && same && !strings.Contains(clients, ","):
 		return phrase.Capital(clients) + "; "
 	}
-	return phrase.Capital(clients) + ". "
+	return phrase.Capital(clientsWithin(c, observed)) + ". "
 }
 
 // ClientsPhrase says what happened to those for whom there was no room: "1,707
 // clients gave up, 312 were let in after 1 to 7 s". It is empty where there are none.
-func ClientsPhrase(c *model.Clients) string {
+func ClientsPhrase(c *model.Clients) string { return clientsWithin(c, 0) }
+
+// clientsWithin is the same with the time in which that was, in front. Who still tries does so now.
+func clientsWithin(c *model.Clients, during time.Duration) string {
 	var parts []string
 	noun := "client"
 	if c.Flood != nil {
@@ -144,11 +144,19 @@ func ClientsPhrase(c *model.Clients) string {
 	add(o[model.ClientRefused], "was refused", "were refused")
 	add(o[model.ClientReset], "was reset", "were reset")
 	add(o[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
-	add(c.Answers.Unanswered, "got in and no answer", "got in and no answer")
+	add(c.Answers.Unanswered, "connected and got no answer", "connected and got no answer")
 	late := " let in" + waited(c)
 	add(o[model.ClientDelayed], "was"+late, "were"+late)
-	add(uint64(max(c.Waiting+c.Stalling, 0)), "still tries", "still try")
-	return strings.Join(parts, ", ") + unsure(c, len(parts) > 0)
+	open, when := uint64(max(c.Waiting+c.Stalling, 0)), ""
+	if len(parts) == 0 {
+		add(open, "still tries to connect", "still try to connect")
+	} else {
+		add(open, "still tries", "still try")
+		if when = strings.TrimPrefix(words.Within(during), " "); when != "" {
+			when += " "
+		}
+	}
+	return when + strings.Join(parts, ", ") + unsure(c, len(parts) > 0)
 }
 
 // unsure is why these numbers may be others.

@@ -22,18 +22,18 @@ func TestVerdictCountsClients(t *testing.T) {
 	c := &model.Clients{Observed: time.Minute, Waits: model.Waits{Shortest: 1010 * time.Millisecond, Longest: 7 * time.Second}}
 	c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientDelayed], c.Outcomes[model.ClientConnected] = 1707, 312, 8000
 	c.Delays.Count, c.Delays.Sum = 312, 780
-	require.Equal(t, "1,707 clients gave up, 312 were let in after 1 to 7 s; 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	require.Equal(t, "In the last 60 s 1,707 clients gave up, 312 were let in after 1 to 7 s. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 
 	c.Waiting, c.Observed = 3, 7*time.Second
-	require.Equal(t, "1,707 clients gave up, 312 were let in after 1 to 7 s, 3 still try in the last 7 s; 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	require.Equal(t, "In the last 7 s 1,707 clients gave up, 312 were let in after 1 to 7 s, 3 still try. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 	c.Waits = model.Waits{}
 	require.Contains(t, said(v, c, 5240), "312 were let in after 2.5 s on average", "older recordings")
 
 	require.Equal(t, v.Summary, said(v, &model.Clients{}, 5240), "nobody was turned away")
-	require.Equal(t, "1 client still tries; "+v.Summary, said(v, &model.Clients{Waiting: 1, Observed: time.Minute}, 5240))
+	require.Equal(t, "1 client still tries to connect; "+v.Summary, said(v, &model.Clients{Waiting: 1, Observed: time.Minute}, 5240))
 	refused := &model.Clients{Observed: time.Minute}
 	refused.Outcomes[model.ClientRefused] = 5
-	require.Equal(t, "5 clients were refused in the last 60 s. Nothing listens.", said(model.Verdict{Status: model.StatusDown, Summary: "Nothing listens."}, refused, 0))
+	require.Equal(t, "In the last 60 s 5 clients were refused. Nothing listens.", said(model.Verdict{Status: model.StatusDown, Summary: "Nothing listens."}, refused, 0))
 	v.Status = model.StatusOK
 	require.Equal(t, v.Summary, said(v, c, 5240), "what the verdict does not speak of is in the numbers")
 }

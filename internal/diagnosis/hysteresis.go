@@ -81,11 +81,11 @@ func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
 	return v
 }
 
-// held is the verdict shown before, with its age.
+// held is the verdict shown before, with its age: its numbers are those of that moment.
 func (h *Hysteresis) held(now time.Time) model.Verdict {
 	v := h.state.Verdict
 	if age := now.Sub(h.state.Last); age > 0 {
-		v.Summary += " (Seen " + phrase.Seconds(age) + " ago; the latest snapshots differ.)"
+		v.Summary += " (As of " + phrase.Seconds(age) + " ago: it may be over.)"
 	}
 	return v
 }

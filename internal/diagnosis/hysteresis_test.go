@@ -64,7 +64,7 @@ func TestHysteresisSaysHowOldAVerdictIs(t *testing.T) {
 	start := time.Unix(1000, 0)
 	h.Apply(start, model.Verdict{Status: saturated, Summary: "All threads are busy."})
 	got := h.Apply(start.Add(3*time.Second), model.Verdict{Summary: "Fine."})
-	require.Equal(t, "All threads are busy. (Seen 3 s ago; the latest snapshots differ.)", got.Summary)
+	require.Equal(t, "All threads are busy. (As of 3 s ago: it may be over.)", got.Summary)
 	got = h.Apply(start.Add(4*time.Second), model.Verdict{Status: saturated, Summary: "All threads are busy."})
 	require.Equal(t, "All threads are busy.", got.Summary)
 }

@@ -191,7 +191,7 @@ func (j *judge) okState() (state, numbers string) {
 	s := "Nothing is lost and nothing is held up"
 	switch {
 	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
-		s = "Nobody is connected, and no client has tried to connect in the last " + phrase.Seconds(j.s.NobodyTried())
+		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "What waits is seen for the first time"
 	case j.s.Losses().AbandonedRequests > 0:

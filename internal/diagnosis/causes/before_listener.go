@@ -65,17 +65,17 @@ func lostWhere(s *symptoms.Symptoms) string {
 	case len(found) > 0:
 		return strings.Join(found, ", ")
 	case s.Rejected():
-		return "a firewall rule that rejects with a reset, which is not known"
+		return "a firewall rule rejects them with a reset (which one is not known)"
 	}
 	_, tracked := s.Delta[ConntrackDrop]
 	_, ruled := s.Delta[model.RulesRead]
 	switch {
 	case tracked && ruled:
-		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved, nor one of a rule that drops; a rule without a counter may do it"
+		return "the place is unknown (no counter of rp_filter, TCP MD5, connection tracking or of a rule that drops moved; a rule without a counter may do it)"
 	case tracked:
-		return "the place is unknown; no counter of the reverse path filter, of TCP MD5 or of connection tracking moved; a rule of the firewall may do it: not all of their counters are known"
+		return "the place is unknown (no counter of rp_filter, TCP MD5 or connection tracking moved; a firewall rule may do it: not all of their counters are known)"
 	}
-	return "the place is unknown, a firewall rule or connection tracking"
+	return "the place is unknown (a firewall rule, or connection tracking)"
 }
 
 // place is where clients' packets are lost, by a counter that moved for them.
@@ -139,11 +139,11 @@ func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []place) {
 	if n := moved(ConntrackDrop); n > others {
 		what := phrase.Sprintf("connection tracking is full (drop +%d", n-others)
 		if most > 0 && count >= most*9/10 {
-			what += phrase.Sprintf(", %d of %d connections", count, most)
+			what += phrase.Sprintf(", %d of %d connections", min(count, most), most)
 		}
 		out = append(out, place{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
 	} else if _, counted := s.Delta[ConntrackDrop]; !counted && most > 0 && count >= most {
-		out = append(out, place{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", count, most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
+		out = append(out, place{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", min(count, most), most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
 	}
 	return out
 }

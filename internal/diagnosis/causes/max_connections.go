@@ -84,7 +84,7 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	case threads:
 		do = raise("Let more clients in")
 		most, _ := reading.MaxThreads(s.Now)
-		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "With as many threads: every thread is busy as well", most, max(to, most+1))), acceptCountNot(s)
+		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "Raise the number of threads with it: all of them are busy, too", most, max(to, most+1))), acceptCountNot(s)
 	}
 	return raise("Let more clients in"), acceptCountNot(s)
 }

@@ -87,7 +87,7 @@ func fewerSteps(s *symptoms.Symptoms) []model.Step {
 	}
 	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
 	in := s.Now.Connector.MaxConnections
-	text := phrase.Sprintf("Let fewer wait: the clients of %d of the %d that do have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
+	text := phrase.Sprintf("Let fewer wait: %d of the %d requests that wait are of clients that have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
 	if in.Value > 0 && to >= in.Value {
 		return nil
 	}

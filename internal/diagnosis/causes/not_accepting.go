@@ -78,12 +78,12 @@ func NobodyAccepts(s *symptoms.Symptoms) bool {
 
 // nothingAcceptedPhrase is the fact alone.
 func nothingAcceptedPhrase(s *symptoms.Symptoms) string {
-	return "nothing has been accepted for " + phrase.Seconds(s.NothingAccepted()) + " and longer"
+	return "nothing has been accepted for at least " + phrase.Seconds(s.NothingAccepted())
 }
 
 func acceptorPhrase(s *symptoms.Symptoms) string {
 	if s.Now.Acceptor == model.AcceptorMissing {
 		return "no acceptor thread is there (not started yet, or ended)"
 	}
-	return "the acceptor thread only sleeps, as of a paused connector"
+	return "the acceptor thread only sleeps, as in a paused connector"
 }

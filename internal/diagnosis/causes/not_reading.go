@@ -33,7 +33,7 @@ func notReading() Cause {
 			if s.Both(reading.WithoutPoller) {
 				return " because " + noPoller
 			}
-			return " although " + idleThreads(s)
+			return ", although " + idleThreads(s)
 		},
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			missing := ""
@@ -73,7 +73,7 @@ func UnreadPhrase(s *symptoms.Symptoms) string {
 	if s.Now.Connections == nil || s.Now.Connections.Unread == 0 {
 		return ""
 	}
-	return words.Waiting(s) + ", the first for " + phrase.Seconds(s.Now.Connections.Unread) + " and longer"
+	return words.Waiting(s) + ", the first for at least " + phrase.Seconds(s.Now.Connections.Unread)
 }
 
 func idleThreads(s *symptoms.Symptoms) string {

@@ -58,11 +58,11 @@ func serverResets() Cause {
 func ResetPhrase(s *symptoms.Symptoms) string {
 	n := s.ResetByServer()
 	if n == 0 {
-		return phrase.Sprintf("%s that had come %s closed with bytes that nobody had read (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
+		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
 	}
 	text := phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(s.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
 	if k := s.Delta["TCPAbortOnClose"]; k > 0 {
-		text += phrase.Sprintf("; %s closed with request bytes unread (TCPAbortOnClose)", phrase.Count(k, "connection"))
+		text += phrase.Sprintf("; %s %s closed with request bytes unread (TCPAbortOnClose)", phrase.Count(k, "connection"), phrase.Verb(k, "was", "were"))
 	}
 	return text
 }

@@ -71,7 +71,7 @@ func packetNumbers(s *symptoms.Symptoms) string {
 	}{
 		{model.PacketSYN, "SYN", "SYNs"},
 		{model.PacketACK, "final ACK or data behind it", "final ACKs or data behind them"},
-		{model.PacketUnknown, "packet of a kind that the counters do not tell", "packets of a kind that the counters do not tell"},
+		{model.PacketUnknown, "packet of unknown kind", "packets of unknown kind"},
 	} {
 		if n[k.kind] == 0 {
 			continue

@@ -57,6 +57,6 @@ func standingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
 		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*n, "thread"))
 	}
 	add("requests_stand", model.SeverityWarning,
-		phrase.Capital(words.Waiting(s))+", the first for "+phrase.Seconds(s.Now.Connections.Unread)+" and longer"+free+".",
+		phrase.Capital(words.Waiting(s))+", the first for at least "+phrase.Seconds(s.Now.Connections.Unread)+free+".",
 		"Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck.")
 }

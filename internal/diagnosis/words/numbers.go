@@ -137,12 +137,14 @@ func QueueNumbers(s *symptoms.Symptoms) string {
 func LossNumbers(s *symptoms.Symptoms, c model.Cause, v model.Verdict, shown bool) string {
 	n, all := s.DroppedFor(c), s.Losses().DroppedPackets
 	switch {
+	case n > 0 && !shown && v.Status == model.StatusLosing && n == all:
+		return phrase.Sprintf("the limit was reached when %s %s dropped, it is not now", phrase.Count(n, "packet"), phrase.Verb(n, "was", "were"))
 	case n > 0 && !shown && v.Status == model.StatusLosing:
-		return phrase.Sprintf("the limit was reached in the snapshots around %d of the %s, it is not now", n, phrase.Count(all, "dropped packet"))
+		return phrase.Sprintf("the limit was reached when %d of %s were dropped, it is not now", n, phrase.Count(all, "packet"))
 	case n == 0 || n == all:
 		return ""
 	}
-	return phrase.Sprintf("%d of the %s fall to this cause", n, phrase.Count(all, "dropped packet"))
+	return phrase.Sprintf("%d of the %s were lost to this", n, phrase.Count(all, "dropped packet"))
 }
 
 // StageOr is how far a stage is used where its limit is known.

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -23,7 +24,7 @@ func Pause(s *symptoms.Symptoms) string {
 	case !s.Paused():
 		return "the JVM stood still"
 	case s.Now.Process.InSafepoint != nil && *s.Now.Process.InSafepoint >= d/2:
-		return phrase.Sprintf("the JVM stands still, for %s by now (a safepoint)", phrase.Seconds(d)) + Heap(s)
+		return phrase.Sprintf("the JVM has stood still for %s (a safepoint)", phrase.Seconds(d)) + Heap(s)
 	case d > s.Between():
 		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d)) + Heap(s)
 	default:
@@ -98,6 +99,8 @@ func Threads(s *symptoms.Symptoms) string {
 	}
 	busy, seen := reading.BusyThreads(s.Now)
 	switch {
+	case most == 1 && busy == 1: // the only one
+		requests = strings.Replace(requests, " for one", " for it", 1)
 	case !seen || float64(busy) < s.T.ThreadsBusy*float64(most):
 		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
 	case busy < most:
@@ -189,7 +192,7 @@ func Waiting(s *symptoms.Symptoms) string {
 
 // UnreadFor says that requests wait to be read, and whether anything is known to be lost.
 func UnreadFor(s *symptoms.Symptoms) string {
-	wait := "at least " + Waiting(s) + ", the first for " + phrase.Seconds(s.Now.Connections.Unread) + " and longer"
+	wait := "at least " + Waiting(s) + ", the first for at least " + phrase.Seconds(s.Now.Connections.Unread)
 	if s.Now.Losses == nil {
 		return phrase.Capital(wait)
 	}

@@ -16,13 +16,26 @@ func Idle(l *model.Listener) string {
 	idle, silent := reading.Phase(l, model.Idle), reading.Silent(l)
 	switch {
 	case reading.MostlyRecent(l):
-		return phrase.Sprintf("%d of them idle at the moment (%d were used within the last 2 s)", idle, l.Connections.Recent)
+		return ofThem(l, idle) + phrase.Sprintf(" idle at the moment (%d %s used within the last 2 s)", l.Connections.Recent, phrase.Verb(l.Connections.Recent, "was", "were"))
 	case silent == 0:
-		return phrase.Sprintf("%d of them idle", idle)
+		return ofThem(l, idle) + " idle"
 	case silent >= idle:
-		return phrase.Sprintf("%d of them idle, whose clients have sent nothing yet", idle)
+		return ofThem(l, idle) + " idle, without a request yet"
 	}
-	return phrase.Sprintf("%d of them idle (the clients of %d have sent nothing yet)", idle, silent)
+	return ofThem(l, idle) + phrase.Sprintf(" idle (%d without a request yet)", silent)
+}
+
+// ofThem are some of the connections that are held: "12 of them", "all of them", or of one
+// that is the only one "which is".
+func ofThem(l *model.Listener, n int) string {
+	held, ok := reading.Held(l)
+	switch {
+	case !ok || n < held:
+		return phrase.Sprintf("%d of them", n)
+	case held == 1:
+		return "which is"
+	}
+	return "all of them"
 }
 
 // Connections is the present count where it shows the limit reached, else
@@ -30,7 +43,7 @@ func Idle(l *model.Listener) string {
 func Connections(s *symptoms.Symptoms) string {
 	n, ok := reading.Held(s.Now)
 	if !ok || reading.ConnectionLimit(s.Now) != reading.LimitKnown || !s.ConnectionsFull {
-		return "maxConnections was reached"
+		return "the limit of connections (maxConnections) was reached"
 	}
 	most := s.Now.Connector.MaxConnections.Value
 	holds, aside := "holds", ""
@@ -45,11 +58,11 @@ func Connections(s *symptoms.Symptoms) string {
 	text += aside
 	switch {
 	case reading.OfTheGone(s.Now) > 0:
-		text += phrase.Sprintf(", %d of them of clients that have closed: their requests were read, and nobody completes them", reading.OfTheGone(s.Now))
+		text += ", " + ofThem(s.Now, reading.OfTheGone(s.Now)) + " of clients that have closed: their requests were read, and nobody completes them"
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
-		text += phrase.Sprintf(", %d of them quiet for longer than keepAliveTimeout allows", s.Now.Connections.Outlived)
+		text += ", " + ofThem(s.Now, s.Now.Connections.Outlived) + " quiet for longer than keepAliveTimeout allows"
 	case s.SlotsWithoutThread():
-		text += phrase.Sprintf(", %d of them unanswered and without a thread", reading.Phase(s.Now, model.Unclassified))
+		text += ", " + ofThem(s.Now, reading.Phase(s.Now, model.Unclassified)) + " unanswered and without a thread"
 	}
 	return text
 }

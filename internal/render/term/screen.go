@@ -7,6 +7,7 @@ package term
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -133,13 +134,17 @@ type word struct {
 	gap Span
 }
 
+// unit stands on the line of its number.
+var unit = regexp.MustCompile(`(\d) ((?:s|ms|min|h|MiB)\b|%)`)
+
 // words splits spans at their blanks. A word that no line has room for is
 // broken, because a path cut off says less than a path on two lines. A span's
 // text joins the span before it unless a blank stands between them.
 func words(spans []Span, room int) []word {
 	var out []word
 	for _, sp := range spans {
-		for i, f := range strings.FieldsFunc(sp.Text, func(r rune) bool { return r == ' ' }) {
+		text := unit.ReplaceAllString(sp.Text, "$1"+Nbsp+"$2")
+		for i, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' }) {
 			gap := Span{Text: " "}
 			if i > 0 {
 				gap.style = sp.style

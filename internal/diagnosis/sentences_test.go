@@ -1,0 +1,60 @@
+package diagnosis
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sentenceEnd is where one sentence ends and the next begins; an item of a list ends as well.
+var sentenceEnd = regexp.MustCompile(`[.!?] (?:[A-Z]|$)`)
+
+// longest is how many words a sentence has at most that somebody reads who was just woken.
+const longest = 36
+
+// Every sentence of the answers in the goldens can be read at three in the morning.
+func TestSentencesCanBeRead(t *testing.T) {
+	golden, err := os.ReadFile("testdata/answers.golden")
+	require.NoError(t, err)
+	n := 0
+	for _, line := range strings.Split(string(golden), "\n") {
+		label, text, ok := strings.Cut(line, "  ")
+		if !ok || !slices.Contains([]string{"What", "Why", "Not", "Do 1", "Do 2", "Do 3"}, strings.TrimSpace(label)) {
+			continue
+		}
+		text = strings.TrimSpace(text)
+		n++
+		require.Regexp(t, `^[A-Z0-9]|^acceptCount|^maxConnections`, text, "begins as a sentence does")
+		require.NotContains(t, text, "  ")
+		for _, s := range sentenceEnd.Split(text, -1) {
+			require.LessOrEqual(t, len(strings.Fields(s)), longest, s)
+			require.LessOrEqual(t, strings.Count(s, " because "), 1, s)
+		}
+	}
+	require.Greater(t, n, 500)
+}
+
+// What confused readers is said nowhere.
+func TestWordsThatConfused(t *testing.T) {
+	more := regexp.MustCompile(`(\d[\d,]*) of (\d[\d,]*) (connections|threads|files|local ports)`)
+	for _, file := range []string{"answers", "verdicts"} {
+		golden, err := os.ReadFile("testdata/" + file + ".golden")
+		require.NoError(t, err)
+		for _, phrase := range []string{"snapshots differ", "the counters do not tell", "fall to this cause", "got in and no answer", "and longer", "(drop +31, 262,145 of"} {
+			require.NotContains(t, string(golden), phrase)
+		}
+		for block := range strings.SplitSeq(string(golden), "\n## ") {
+			if strings.Contains(block, "\nlosing · ") {
+				require.NotContains(t, block, "nothing is lost yet")
+				require.NotContains(t, block, "Nothing is lost")
+			}
+			for _, m := range more.FindAllStringSubmatch(block, -1) {
+				require.False(t, len(m[1]) > len(m[2]) || len(m[1]) == len(m[2]) && m[1] > m[2], "more than there are: %s", m[0])
+			}
+		}
+	}
+}
