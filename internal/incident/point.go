@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -17,6 +18,14 @@ type Point struct {
 	Inside   int32       // clients in the accept queue and accepted; -1: not known
 	InFlight int32       // requests of its process that wait for a peer's answer; -1: not known
 	Used     [stages]int8
+	Clients  Rate
+}
+
+// Rate is what became of clients in one second. Whoever is turned away came some seconds
+// before.
+type Rate struct {
+	Known                       bool // their handshakes were followed, also a second before
+	Offered, Served, TurnedAway uint16
 }
 
 // stages are those whose use is kept by second, besides the accept queue.
@@ -37,13 +46,14 @@ func unknownPoint(at int64) Point {
 	return p
 }
 
-// newPoint compares a listener with what was dropped by the snapshot before, nil
-// where there is none.
-func newPoint(at time.Time, l *model.Listener, before map[model.DropKey]uint64) Point {
+// newPoint compares a listener with its totals in the snapshot before, nil where there is
+// none.
+func newPoint(at time.Time, l *model.Listener, before *model.Totals) Point {
 	p := unknownPoint(at.Unix())
 	p.Status = l.Verdict.Status
 	if before != nil {
-		p.Drops, p.Cause = droppedSince(l.Totals.Dropped, before)
+		p.Drops, p.Cause = droppedSince(l.Totals.Dropped, before.Dropped)
+		p.Clients = rateSince(l.Totals.Clients, before.Clients)
 	}
 	if q := l.AcceptQueue; q != nil {
 		p.Peak = int32(max(q.Length, q.Recent))
@@ -61,6 +71,35 @@ func newPoint(at time.Time, l *model.Listener, before map[model.DropKey]uint64) 
 		}
 	}
 	return p
+}
+
+// rateSince is how many clients came and ended; served are those that were let in where
+// whether they had an answer is not known.
+func rateSince(now, before *model.ClientTotals) Rate {
+	if now == nil || before == nil {
+		return Rate{}
+	}
+	return Rate{
+		Known: true, Offered: more(now.Begun, before.Begun), Served: more(served(now), served(before)),
+		TurnedAway: more(now.TurnedAway(), before.TurnedAway()),
+	}
+}
+
+func served(c *model.ClientTotals) uint64 {
+	if c.Answers.Known {
+		return c.Answers.Answered
+	}
+	return c.LetIn
+}
+
+// more is by how much a total grew, as far as a Rate tells.
+func more(now, before uint64) uint16 {
+	return uint16(min(max(now, before)-before, math.MaxUint16))
+}
+
+func (r Rate) add(other Rate) Rate {
+	sum := func(a, b uint16) uint16 { return uint16(min(uint32(a)+uint32(b), math.MaxUint16)) }
+	return Rate{r.Known || other.Known, sum(r.Offered, other.Offered), sum(r.Served, other.Served), sum(r.TurnedAway, other.TurnedAway)}
 }
 
 func inFlight(d *model.Downstream) int32 {
@@ -87,6 +126,7 @@ func (p Point) merge(later Point) Point {
 		later.Cause = p.Cause
 	}
 	later.Drops += p.Drops
+	later.Clients = later.Clients.add(p.Clients)
 	later.Peak = max(later.Peak, p.Peak)
 	later.Status = max(later.Status, p.Status)
 	later.InFlight = max(later.InFlight, p.InFlight)

@@ -13,7 +13,7 @@ import (
 const (
 	// Span is how many seconds a ring holds: 15 minutes.
 	Span = 900
-	// maxClosed is how many rings of listeners that closed are kept, 25 KB each at most. Whatever is in a snapshot has
+	// maxClosed is how many rings of listeners that closed are kept, 32 KB each at most. Whatever is in a snapshot has
 	// one: these are bounded by --max-listeners and the expected ports.
 	maxClosed = 50
 	// forget is after how many seconds without a listener its ring is dropped.
@@ -42,7 +42,7 @@ type ring struct {
 	points  []packed // the oldest at next, once full
 	next    int
 	samples minuteOf
-	dropped map[model.DropKey]uint64 // by the latest snapshot
+	totals  *model.Totals // of the latest snapshot
 }
 
 // NewHistory has seen nothing.
@@ -95,13 +95,11 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		h.rings[KeyOf(l)] = r
 	}
 	r.owner, r.seen = ownerOf(l), h.last
-	r.add(newPoint(s.Time, l, r.dropped))
+	r.add(newPoint(s.Time, l, r.totals))
 	if l.AcceptQueue != nil {
 		r.samples.add(l.AcceptQueue.Samples)
 	}
-	if r.dropped = l.Totals.Dropped; r.dropped == nil {
-		r.dropped = make(map[model.DropKey]uint64) // nothing was
-	}
+	r.totals = &model.Totals{Dropped: l.Totals.Dropped, Clients: l.Totals.Clients}
 }
 
 func (r *ring) newest() *packed { return &r.points[(r.next+len(r.points)-1)%len(r.points)] }

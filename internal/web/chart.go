@@ -22,16 +22,20 @@ type chart struct {
 	Class   string
 	Now     string // the newest value, in words
 	Path    string
-	Parts   []causeArea
-	ByCause bool   // parts instead of a path
-	Limit   string // height of the dashed line; "" for none
-	Top     string // of the vertical axis
-	Values  string // of the columns that are seen, by comma, empty where not known
-	Text    string // for who cannot see it
+	Parts   []layer
+	ByCause bool     // parts instead of a path
+	Limit   string   // height of the dashed line; "" for none
+	Top     string   // of the vertical axis
+	Values  string   // of the columns that are seen, by comma, empty where not known
+	Series  []series // of several values at a time, which are named; Values is the first of them
+	Text    string   // for who cannot see it
 }
 
-// causeArea is what one cause has of a chart.
-type causeArea struct{ Name, Path string }
+// layer is what one cause, or one kind of clients, has of a chart.
+type layer struct{ Name, Class, Path string }
+
+// series are a name's values for the crosshair.
+type series struct{ Name, Values string }
 
 // charts of one listener, and the strip of its statuses.
 type charts struct {
@@ -70,7 +74,7 @@ func columns(points []incident.Point, width int64, value func(incident.Point) fl
 
 // by splits the values by the cause of each column's worst second, the known causes
 // first.
-func by(points []incident.Point, width int64, values []float64, top float64) (out []causeArea) {
+func by(points []incident.Point, width int64, values []float64, top float64) (out []layer) {
 	var worst [chartColumns]incident.Point
 	end := points[len(points)-1].At / width
 	for _, p := range points {
@@ -95,7 +99,7 @@ func by(points []incident.Point, width int64, values []float64, top float64) (ou
 	}
 	for _, cause := range append(known, otherCause) {
 		if own[cause] != nil {
-			out = append(out, causeArea{string(cause), area(own[cause], top)})
+			out = append(out, layer{string(cause), string(cause), area(own[cause], top)})
 		}
 	}
 	return out

@@ -28,10 +28,10 @@ func TestDropsAreDrawnByCause(t *testing.T) {
 		incident.Point{At: now, Drops: 40, Cause: model.CauseMaxConnections},
 	)
 	require.Equal(t, "Packets dropped per second: last 40, at most 40 in 15 min, max_connections, slow_accept, syn_backlog, unknown", c.Text)
-	require.Equal(t, []causeArea{
-		{"max_connections", "M179 40V2.0H180V40Z"},
-		{"slow_accept", "M178 40V37.1H179V40Z"},
-		{"syn_backlog", "M167 40V21.0H168V40Z"},
-		{"unknown", "M173 40V35.2H174V40Z"},
+	require.Equal(t, []layer{
+		{"max_connections", "max_connections", "M179 40V2.0H180V40Z"},
+		{"slow_accept", "slow_accept", "M178 40V37.1H179V40Z"},
+		{"syn_backlog", "syn_backlog", "M167 40V21.0H168V40Z"},
+		{"unknown", "unknown", "M173 40V35.2H174V40Z"},
 	}, c.Parts)
 }

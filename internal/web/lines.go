@@ -28,6 +28,9 @@ func newCharts(l *model.Listener, points []incident.Point, of past) *charts {
 	out.Times, out.End, out.Width = of.times(end), end, of.width
 	for i := range out.Lines {
 		out.Lines[i].Values = lastValues(out.Lines[i].Values, out.Columns)
+		for k := range out.Lines[i].Series {
+			out.Lines[i].Series[k].Values = lastValues(out.Lines[i].Series[k].Values, out.Columns)
+		}
 	}
 	return out
 }
@@ -35,7 +38,11 @@ func newCharts(l *model.Listener, points []incident.Point, of past) *charts {
 // chartsOver draws points, width seconds in a column.
 func chartsOver(l *model.Listener, points []incident.Point, width int64) *charts {
 	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
-	out := &charts{Strip: strip(points, width), Lines: []chart{p.drops()}, Columns: chartColumns}
+	out := &charts{Strip: strip(points, width), Columns: chartColumns}
+	if c, known := p.clients(l); known {
+		out.Lines = append(out.Lines, c)
+	}
+	out.Lines = append(out.Lines, p.drops())
 	if l.AcceptQueue != nil {
 		out.Lines = append(out.Lines, p.queue(l.AcceptQueue.Capacity()))
 	}

@@ -76,7 +76,10 @@
       const i = Math.floor(share * values.length);
       const seconds = Number(one.dataset.end) - (values.length - 1 - i) * Number(one.dataset.width);
       const clock = new Date(seconds * 1000).toISOString().slice(11, 19);
-      one.closest(".figure").querySelector(".at").textContent = `${clock} UTC: ${values[i] === "" ? "not known" : Number(values[i]).toLocaleString("en")}`;
+      const at = (value) => value === "" ? "not known" : Number(value).toLocaleString("en");
+      const series = (one.dataset.series || "").split(";").filter(Boolean).map((text) => text.split(":"));
+      const said = series.map(([name, list]) => `${name} ${at(list.split(",")[i])}`).join(", ") || at(values[i]);
+      one.closest(".figure").querySelector(".at").textContent = `${clock} UTC: ${said}`;
       const line = document.createElement("div");
       line.className = "cross";
       line.style.left = `${100 * share}%`;
