@@ -15,6 +15,7 @@ type measured struct {
 	// Else they all came at once, a span ago.
 	steady bool
 	span   time.Duration
+	spread time.Duration // of a burst: from its first client to its last
 
 	offered    int // clients that came
 	turnedAway int
@@ -38,6 +39,9 @@ const (
 	// answer came so late that a second does not matter.
 	few  = 5
 	late = 2 * time.Second
+	// inTurn is how far clients of a burst are apart that come one after the other: of SYNs
+	// that come before the first ACK a full queue drops none.
+	inTurn = time.Millisecond
 	// knownAfter is how late an answer is known, on average: its connection has ended, and the
 	// totals are noted once a second.
 	knownAfter = 500 * time.Millisecond
@@ -67,6 +71,7 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	}
 	switch {
 	case arrivals.First-arrivals.Last <= atOnce && arrivals.Last >= atOnce:
+		m.spread = arrivals.First - arrivals.Last
 		return m, m.cameAtOnce(l, arrivals)
 	case arrivals.Last <= atOnce && m.span >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled):
 		return m, m.keepComing(l)
@@ -221,6 +226,9 @@ func (m *measured) load() (in plan.Input, ok bool) {
 	}
 	if !m.steady {
 		in.Requests = m.offered
+		if gaps := m.offered - 1; gaps > 0 && m.spread >= time.Duration(gaps)*inTurn {
+			in.Rate = float64(gaps) / m.spread.Seconds()
+		}
 		return in, m.offered <= mostRequests
 	}
 	in.Rate = float64(m.offered) / m.span.Seconds()
