@@ -92,7 +92,7 @@ func served(c *model.ClientTotals) uint64 {
 	return c.LetIn
 }
 
-// more is by how much a total grew, as far as a Rate tells.
+// more is by how much a total grew, at most what a Rate holds.
 func more(now, before uint64) uint16 {
 	return uint16(min(max(now, before)-before, math.MaxUint16))
 }
