@@ -177,7 +177,7 @@ func (a *Asker) add(ctx context.Context, pod *core.Pod, c *core.EphemeralContain
 	}
 	err := a.client.AddEphemeral(ctx, pod.Namespace, pod.Name, c)
 	if err != nil && strings.Contains(err.Error(), "violates PodSecurity") {
-		err = fmt.Errorf("%w; the ephemeral container is of the target's user, which the namespace does not admit: --via node adds nothing to the pod", err)
+		err = fmt.Errorf("%w; the namespace admits no such pod since it has run, so nothing can be added: --via node adds nothing to it", err)
 	}
 	return err
 }

@@ -53,6 +53,12 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 				{Name: "migrate", State: waiting("CrashLoopBackOff", "back-off 10s"), LastTerminationState: core.ContainerState{Terminated: &core.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}}},
 			}
 		}, []string{"orders-1"}, "it is Pending: init container migrate waits (CrashLoopBackOff: back-off 10s), ended last with exit code 1 (Error)"},
+		"init container runs": {func(_ *cluster, pod *core.Pod) {
+			pod.Status.Phase = core.PodPending
+			pod.Spec.InitContainers = []core.Container{{Name: "mesh", RestartPolicy: new(core.ContainerRestartPolicyAlways)}, {Name: "migrate"}}
+			runs := core.ContainerState{Running: &core.ContainerStateRunning{}}
+			pod.Status.InitContainerStatuses = []core.ContainerStatus{{Name: "mesh", Started: new(true), State: runs}, {Name: "migrate", Started: new(true), State: runs}}
+		}, []string{"orders-1"}, "it is Pending: init container migrate runs, and has not ended"},
 		"its own image": {func(_ *cluster, pod *core.Pod) {
 			pod.Status.Phase = core.PodPending
 			pod.Status.ContainerStatuses[0].State = waiting("ImagePullBackOff", "")
@@ -86,7 +92,7 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 			delete(c.pods, "shop/orders-1")
 			pod.Namespace = "guarded"
 			c.pods["guarded/orders-1"] = pod
-		}, []string{"orders-1", "-n", "guarded"}, `violates PodSecurity "restricted:latest": runAsNonRoot != true; the ephemeral container is of the target's user, which the namespace does not admit: --via node adds nothing to the pod`},
+		}, []string{"orders-1", "-n", "guarded"}, `violates PodSecurity "restricted:latest": runAsNonRoot != true; the namespace admits no such pod since it has run, so nothing can be added: --via node adds nothing to it`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

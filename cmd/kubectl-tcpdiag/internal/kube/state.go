@@ -31,7 +31,7 @@ func NotRunning(pod *core.Pod) string {
 	}
 	for i := range pod.Status.InitContainerStatuses {
 		s := &pod.Status.InitContainerStatuses[i]
-		if s.Ready || s.Started != nil && *s.Started { // a sidecar, which is there for good
+		if s.Ready || s.State.Running != nil && staysOn(pod, s.Name) {
 			continue
 		}
 		if t := s.State.Terminated; t == nil || t.ExitCode != 0 {
@@ -44,6 +44,13 @@ func NotRunning(pod *core.Pod) string {
 		}
 	}
 	return "it is " + cmp.Or(string(pod.Status.Phase), "Pending")
+}
+
+// staysOn: it is a sidecar, an init container that does not end.
+func staysOn(pod *core.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c core.Container) bool {
+		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == core.ContainerRestartPolicyAlways
+	})
 }
 
 // Stopped says why a container of a pod that runs does not, "" where it does or where the API
