@@ -56,13 +56,14 @@ func summary(all []outcome) string {
 		len(all), strings.Join(seeds, " and "), n[right], n[unknown], n[undecided], n[wrong], when(all))
 }
 
-// when is in which time, and of which commits; of outcomes of which that was not written down
-// nothing.
+// when is in which time, and of which commits.
 func when(all []outcome) string {
 	var from, to time.Time
 	var commits []string
+	undated := 0
 	for _, o := range all {
 		if o.At.IsZero() {
+			undated++
 			continue
 		}
 		if from.IsZero() || o.At.Before(from) {
@@ -79,7 +80,11 @@ func when(all []outcome) string {
 		return ""
 	}
 	const minute = "2006-01-02 15:04"
-	return fmt.Sprintf(" From %s to %s (UTC), of %s.", from.UTC().Format(minute), to.UTC().Format(minute), strings.Join(commits, ", "))
+	text := fmt.Sprintf(" From %s to %s (UTC), of %s.", from.UTC().Format(minute), to.UTC().Format(minute), strings.Join(commits, ", "))
+	if undated > 0 {
+		text += fmt.Sprintf(" %d are of earlier runs, whose time was not written down.", undated)
+	}
+	return text
 }
 
 type kind struct {
