@@ -105,15 +105,15 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	prefix, delimiter, after := q.Get("prefix"), q.Get("delimiter"), q.Get("continuation-token")
-	names := f.names
+	var few []string // objects
 	for key := range f.objects {
-		names = append(names[:len(names):len(names)], key)
+		few = append(few, key)
 	}
-	slices.Sort(names)
+	slices.Sort(few)
 	last := ""
-	for _, key := range names {
-		if !strings.HasPrefix(key, prefix) || key <= after {
-			continue
+	for key := range merged(from(f.names, prefix, after), from(few, prefix, after)) {
+		if !strings.HasPrefix(key, prefix) {
+			break
 		}
 		if len(out.Contents)+len(out.CommonPrefixes) == 1000 {
 			out.IsTruncated, out.NextContinuationToken = true, last
@@ -131,4 +131,29 @@ func (f *fakeS3) list(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(out)
+}
+
+// from are the names of an ordered list that may have the prefix, behind one.
+func from(names []string, prefix, after string) []string {
+	at, there := slices.BinarySearch(names, max(prefix, after))
+	if there && after >= prefix {
+		at++
+	}
+	return names[at:]
+}
+
+// merged are two ordered lists as one.
+func merged(a, b []string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for len(a)+len(b) > 0 {
+			from := &a
+			if len(a) == 0 || len(b) > 0 && b[0] < a[0] {
+				from = &b
+			}
+			if !yield((*from)[0]) {
+				return
+			}
+			*from = (*from)[1:]
+		}
+	}
 }

@@ -41,9 +41,15 @@ func exposure(t *testing.T, name string) float64 {
 		require.NoError(t, os.Mkdir(unit+".d", 0o755))
 		require.NoError(t, os.WriteFile(unit+".d/x.conf", []byte(content(t, name+".conf")), 0o600))
 	}
+	return scored(t, unit)
+}
+
+// scored is systemd-analyze's figure for a unit's file.
+func scored(t *testing.T, unit string) float64 {
+	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "security", "--offline=true", "--no-pager", unit).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	score := regexp.MustCompile(`Overall exposure level for tcpdiag\.service: ([0-9.]+) `).FindSubmatch(out)
+	score := regexp.MustCompile(`Overall exposure level for [a-z-]+\.service: ([0-9.]+) `).FindSubmatch(out)
 	require.NotNil(t, score, "%s", out)
 	value, err := strconv.ParseFloat(string(score[1]), 64)
 	require.NoError(t, err)

@@ -162,9 +162,11 @@ func (m *machine) dropIn(name string, change *strings.Replacer) {
 }
 
 // status is a line of /proc/PID/status of the agent.
-func (m *machine) status(key string) string {
+func (m *machine) status(key string) string { m.t.Helper(); return m.statusOf("tcpdiag", key) }
+
+func (m *machine) statusOf(unit, key string) string {
 	m.t.Helper()
-	pid := m.run("systemctl", "show", "--value", "--property=MainPID", "tcpdiag")
+	pid := m.run("systemctl", "show", "--value", "--property=MainPID", unit)
 	for line := range strings.Lines(m.run("cat", "/proc/"+pid+"/status")) {
 		if value, ok := strings.CutPrefix(line, key+":"); ok {
 			return strings.Fields(value)[0]
