@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"path"
 
@@ -28,8 +29,15 @@ func bucketURL(text string) (*url.URL, error) {
 		q.Set("no_tmp_dir", "true")
 		u.RawQuery = q.Encode()
 	}
+	if q := u.Query(); u.Scheme == "s3" && !q.Has(validation) { // a recording has a checksum of its own
+		q.Set(validation, "when_required")
+		u.RawQuery = q.Encode()
+	}
 	return u, nil
 }
+
+// validation is of the SDK, which writes a line to the terminal for each answer of a server without checksums.
+const validation = "response_checksum_validation"
 
 // locationOf is where an object is, for people: without what the URL has besides.
 func locationOf(u *url.URL, key string) string {
@@ -123,12 +131,21 @@ func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about m
 	switch {
 	case err == nil:
 		return outcomeStored, nil
-	case gcerrors.Code(err) == gcerrors.FailedPrecondition, gcerrors.Code(err) == gcerrors.AlreadyExists:
+	case gcerrors.Code(err) == gcerrors.FailedPrecondition, gcerrors.Code(err) == gcerrors.AlreadyExists, statusOf(err) == http.StatusPreconditionFailed:
 		return outcomePresent, nil
 	case gcerrors.Code(err) == gcerrors.InvalidArgument:
 		return "", errors.Join(errForGood, err)
 	}
 	return "", err
+}
+
+// statusOf is that of a store's answer whose words its kit cannot read, 0 where there is none.
+func statusOf(err error) int {
+	var answer interface{ HTTPStatusCode() int }
+	if !errors.As(err, &answer) {
+		return 0
+	}
+	return answer.HTTPStatusCode()
 }
 
 var (
