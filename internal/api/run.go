@@ -141,10 +141,12 @@ type RunCourse struct {
 
 // RunPoint is one second of it, or WidthSeconds.
 type RunPoint struct {
-	T           float64 `json:"t"`
-	Offered     *uint64 `json:"offered,omitempty"`
-	Served      *uint64 `json:"served,omitempty"`
-	TurnedAway  *uint64 `json:"turned_away,omitempty"`
+	T          float64 `json:"t"`
+	Offered    *uint64 `json:"offered,omitempty"`
+	Served     *uint64 `json:"served,omitempty"`
+	TurnedAway *uint64 `json:"turned_away,omitempty"`
+	// Answered are clients that had an answer and ended in this time; absent where answers are not seen.
+	Answered    *uint64 `json:"answered,omitempty"`
 	Dropped     uint64  `json:"dropped_packets"`
 	AcceptQueue int     `json:"accept_queue"`
 	Connections *int    `json:"connections,omitempty"`
@@ -274,6 +276,9 @@ func newRunCourse(c *loadtest.Course, clients bool) RunCourse {
 		}
 		if clients {
 			point.Offered, point.Served, point.TurnedAway = &p.Offered, &p.Served, &p.TurnedAway
+			if c.SeesAnswers() {
+				point.Answered = &p.Answered
+			}
 		}
 		out.Points = append(out.Points, point)
 	}

@@ -3,6 +3,7 @@ package loadreport
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,20 +14,20 @@ import (
 const (
 	height     = 40  // of a chart, in its own units
 	maxColumns = 240 // of a chart: what a longer course has more is joined
-	ticks      = 5
+	maxTicks   = 6   // of the horizontal axis: as many as a phone is wide for
 )
 
 // chart is some values of the course, one above the other, as paths of SVG.
 type chart struct {
-	Name, Note string
-	Top        string // of the vertical axis
-	Width      int    // columns
-	Layers     []layer
-	Limit      string // height of the dashed line; "" for none
-	LimitName  string
-	Mark       *mark
-	Times      []string
-	Text       string // for who cannot see it
+	Name, Note  string
+	Top, Middle string // of the vertical axis
+	Width       int    // columns
+	Layers      []layer
+	Limit       string // height of the dashed line; "" for none
+	LimitName   string
+	Marks       []mark
+	Times       []tick
+	Text        string // for who cannot see it
 }
 
 // layer is one value: an area, or a line where it is drawn over areas.
@@ -35,11 +36,15 @@ type layer struct {
 	Line                    bool
 }
 
-// mark is the moment at which the first limit was reached.
+// mark is a moment of the run: the first limit was reached, the first client was lost.
 type mark struct {
-	X    string
-	Name string
+	X, Class, Name string
+	Percent        string // where its name stands
+	Left           bool   // of the mark, as there is no room at its right
 }
+
+// tick is a time on the horizontal axis.
+type tick struct{ Percent, Text string }
 
 // series is a value of each point; unknown where it was not read.
 type series struct {
@@ -54,14 +59,14 @@ const unknown = -1
 // course is what is drawn from: the points of a run, joined to columns.
 type course struct {
 	api.RunCourse
-	first   *api.RunLimit
+	marks   []mark
 	columns int
 	join    int // points in a column
 	before  *api.RunCourse
 }
 
 func newCourse(l, before *api.RunListener) *course {
-	c := &course{RunCourse: l.Course, first: l.FirstLimit}
+	c := &course{RunCourse: l.Course}
 	n := c.columnAt(c.WidthSeconds, c.Points)
 	if before != nil && len(before.Course.Points) > 0 {
 		c.before = &before.Course
@@ -69,6 +74,12 @@ func newCourse(l, before *api.RunListener) *course {
 	}
 	c.join = 1 + (n-1)/maxColumns
 	c.columns = max(2, (n+c.join-1)/c.join)
+	if f := l.FirstLimit; f != nil {
+		c.mark("mark", "first limit: "+f.Cause, f.AtSeconds)
+	}
+	if i := slices.IndexFunc(c.Points, func(p api.RunPoint) bool { return p.Dropped > 0 || number(p.TurnedAway) > 0 }); i >= 0 {
+		c.mark("mark lost", "first loss", c.Points[i].T)
+	}
 	return c
 }
 
@@ -103,7 +114,7 @@ func (c *course) values(s series) []float64 {
 
 // chart draws series over one another; limit is where the dashed line is, 0 for none.
 func (c *course) chart(name, note string, limit float64, limitName string, all ...series) (out chart, worth bool) {
-	out = chart{Name: name, Note: note, Width: c.columns, LimitName: limitName, Mark: c.mark(), Times: c.times()}
+	out = chart{Name: name, Note: note, Width: c.columns, LimitName: limitName, Marks: c.marks, Times: c.times()}
 	top := limit
 	values := make([][]float64, len(all))
 	for i, s := range all {
@@ -113,7 +124,9 @@ func (c *course) chart(name, note string, limit float64, limitName string, all .
 			worth = worth || v > 0
 		}
 	}
-	top = math.Max(top, math.SmallestNonzeroFloat32)
+	if top = round(top); top <= limit { // the line is to be seen
+		top = round(limit * 1.05)
+	}
 	var said []string
 	for i, s := range all {
 		most := 0.
@@ -129,37 +142,66 @@ func (c *course) chart(name, note string, limit float64, limitName string, all .
 		out.Layers = append(out.Layers, l)
 		said = append(said, fmt.Sprintf("%s at most %s", s.name, l.Most))
 	}
-	out.Top = figure(top)
+	out.Top, out.Middle = figure(top), figure(top/2)
 	if limit > 0 {
 		out.Limit = at(limit, top)
 	}
 	out.Text = name + ": " + strings.Join(said, ", ")
-	if out.Mark != nil {
-		out.Text += "; " + out.Mark.Name
+	for _, m := range out.Marks {
+		out.Text += "; " + m.Name
 	}
 	return out, worth
 }
 
-func (c *course) mark() *mark {
-	if c.first == nil {
-		return nil
+// mark adds one, this many seconds after the run's begin.
+func (c *course) mark(class, name string, at float64) {
+	x := math.Min(at/c.width(), float64(c.columns))
+	share := x / float64(c.columns)
+	left := share > .6 // its name stands left of it, and is placed from the right
+	where := share
+	if left {
+		where = 1 - share
 	}
-	x := math.Min(c.first.AtSeconds/c.width(), float64(c.columns))
-	return &mark{strconv.FormatFloat(x, 'f', 2, 64), fmt.Sprintf("first limit: %s after %s", c.first.Cause, seconds(c.first.AtSeconds))}
+	c.marks = append(c.marks, mark{
+		X: strconv.FormatFloat(x, 'f', 2, 64), Class: class, Name: name + " after " + seconds(at),
+		Percent: strconv.FormatFloat(100*where, 'f', 1, 64), Left: left,
+	})
 }
 
-// times are those of the horizontal axis, since the run's begin.
-func (c *course) times() (out []string) {
+// times are those of the horizontal axis, since the run's begin, at round numbers.
+func (c *course) times() (out []tick) {
 	whole := float64(c.columns) * c.width()
-	for i := range ticks {
-		s := whole * float64(i) / (ticks - 1)
-		text := strconv.FormatFloat(s, 'f', -1, 64)
-		if s != math.Trunc(s) {
-			text = strconv.FormatFloat(s, 'f', 1, 64)
+	steps := []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600}
+	step := steps[len(steps)-1]
+	for _, s := range steps {
+		if whole/s <= maxTicks {
+			step = s
+			break
 		}
-		out = append(out, text+" s")
+	}
+	step = math.Max(step, math.Ceil(whole/maxTicks/step)*step)
+	for at := 0.; at <= whole*.97; at += step {
+		text := strconv.FormatFloat(at, 'f', -1, 64) + " s"
+		if at > 0 && step >= 60 {
+			text = strconv.FormatFloat(at/60, 'f', -1, 64) + " min"
+		}
+		out = append(out, tick{strconv.FormatFloat(100*at/whole, 'f', 2, 64), text})
 	}
 	return out
+}
+
+// round is the next number of which the half is easy to read, too.
+func round(v float64) float64 {
+	if v <= 0 {
+		return 1
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, n := range []float64{1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8} {
+		if v <= n*unit*1.0000001 {
+			return n * unit
+		}
+	}
+	return 10 * unit
 }
 
 func area(values []float64, top float64) string {

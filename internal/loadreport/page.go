@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,18 +44,26 @@ type page struct {
 type listener struct {
 	Status, Cause, Headline, Who string
 	Said                         runreport.Said
-	Figures                      []figureView
+	Outcomes                     []part // what became of its clients
 	Charts                       []chart
 	Runs                         []string
 	Changes                      []runreport.Change
 	Settings                     []settingView
+	SettingsNote                 string // what is proposed, or why nothing is
+	Proposed                     bool
 	Rows                         []row // the course as a table
 	RowSeconds                   string
 }
 
-type figureView struct{ Name, Value, Note string }
+// part of the clients, with its share of the bar in hundredths.
+type part struct{ Name, Class, N, X, W string }
 
-type settingView struct{ Name, Value, Source, Note string }
+// settingView is a setting in the run, and what would have served its load and twice that.
+type settingView struct {
+	Name, Value, Source, Note string
+	Smallest, Twice           string
+	Raised                    bool
+}
 
 // row is a part of the course in numbers, for who does not see the charts.
 type row struct{ At, Offered, Served, TurnedAway, Queue, Connections, Busy, FirstByte, Status, Cause string }
@@ -146,15 +155,13 @@ func newListener(l, before *api.RunListener, slo float64) listener {
 	if l.PID != 0 {
 		out.Who += " " + strconv.Itoa(l.PID)
 	}
-	for _, f := range out.Said.Facts {
-		out.Figures = append(out.Figures, figureView{Name: f[0], Value: f[1]})
-	}
+	out.Outcomes = outcomes(l.Clients)
 	if before != nil {
 		out.Changes = runreport.Comparison(before, l)
 	}
-	for _, s := range l.InForce {
-		out.Settings = append(out.Settings, newSetting(s))
-	}
+	out.Settings, out.Proposed = settings(l)
+	out.SettingsNote = runreport.SettingsNote(l)
+	out.Said.Facts = slices.DeleteFunc(out.Said.Facts, func(row [2]string) bool { return row[0] == "Settings" }) // the table has them
 	if len(l.Course.Points) > 0 {
 		out.Charts = charts(l, before, slo)
 		out.Rows, out.RowSeconds = rows(l)
@@ -177,14 +184,6 @@ func headline(l *api.RunListener) string {
 	return "OK: " + at
 }
 
-func newSetting(s api.RunSetting) settingView {
-	v := settingView{s.Name, phrase.Number(max(0, s.Value)), s.Source, s.Note}
-	if s.Value < 0 {
-		v.Value = "no limit"
-	}
-	return v
-}
-
 // charts are those of the course that show anything, from the client inwards.
 func charts(l, before *api.RunListener, slo float64) (out []chart) {
 	c := newCourse(l, before)
@@ -197,8 +196,13 @@ func charts(l, before *api.RunListener, slo float64) (out []chart) {
 		return func(p *api.RunPoint) float64 { return number(of(p)) / width }
 	}
 	offered := func(p *api.RunPoint) *uint64 { return p.Offered }
+	served := func(p *api.RunPoint) *uint64 { return p.Served }
+	kept := l.Knee != nil && l.Knee.Kept
+	if !kept && slices.ContainsFunc(c.Points, func(p api.RunPoint) bool { return p.Answered != nil }) {
+		served = func(p *api.RunPoint) *uint64 { return p.Answered } // when it was, and not when it was sure that it would be
+	}
 	clients := []series{
-		{class: "service", name: "served", of: rate(func(p *api.RunPoint) *uint64 { return p.Served }, c.WidthSeconds)},
+		{class: "service", name: "served", of: rate(served, c.WidthSeconds)},
 		{class: "queued", name: "turned away", of: rate(func(p *api.RunPoint) *uint64 { return p.TurnedAway }, c.WidthSeconds)},
 		{class: "offered", name: "offered", of: rate(offered, c.WidthSeconds), line: true},
 	}
@@ -225,12 +229,16 @@ func charts(l, before *api.RunListener, slo float64) (out []chart) {
 			*all = append(*all, one)
 		}
 	}
-	add(c.chart("clients per second", "offered: attempts to connect that began; served and turned away: when that was known", 0, "", clients...))
+	knee := 0.
+	if k := l.Knee; k != nil && k.Reached && k.AtOnce == nil && !kept {
+		knee = k.ClientsPerSecond
+	}
+	add(c.chart("clients per second", "offered: began to connect; served: had their answer; turned away: when that was known", knee, "served all up to "+phrase.Decimal(knee)+"/s", clients...))
 	add(c.chart("packets dropped per second", "packets, not clients: each client repeats its own", 0, "", series{class: "losing", name: "dropped", of: func(p *api.RunPoint) float64 { return float64(p.Dropped) / c.WidthSeconds }}))
-	add(c.chart("seconds to the first byte", "by the kernel, from the client's first SYN on, of one client in sixteen", slo, "--slo", latency...))
-	add(c.chart("accept queue", "connections that the kernel has made and the server has not accepted", inForce(l, "backlog in force")+1, "its room", queue...))
-	add(c.chart("connections", "accepted by the server", inForce(l, "maxConnections"), "maxConnections", inside...))
-	add(c.chart("threads", "requests in service", inForce(l, "maxThreads"), "maxThreads", busy...))
+	add(c.chart("seconds to the first byte", "by the kernel, from the client's first SYN on, of one client in sixteen", slo, "--slo "+seconds(slo), latency...))
+	add(c.chart("accept queue", "connections that the kernel has made and the server has not accepted", inForce(l, "backlog in force")+1, "its room: "+phrase.Number(int(inForce(l, "backlog in force"))+1), queue...))
+	add(c.chart("connections", "accepted by the server", inForce(l, "maxConnections"), "maxConnections: "+phrase.Number(int(inForce(l, "maxConnections"))), inside...))
+	add(c.chart("threads", "requests in service", inForce(l, "maxThreads"), "maxThreads: "+phrase.Number(int(inForce(l, "maxThreads"))), busy...))
 	return out
 }
 

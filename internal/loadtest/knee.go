@@ -145,7 +145,7 @@ func (c *Course) sustained(k *Knee, first, end int) {
 // bounded takes no more for served than ever was answered over that time: clients who find no
 // answer are lost some seconds after they came, and until then more may come.
 func (c *Course) bounded(k *Knee, first int) {
-	if !k.Reached || !c.tapped || !c.latest.clients.Answers.Known || k.Kept {
+	if !k.Reached || !c.SeesAnswers() || k.Kept {
 		return
 	}
 	n, most := int(k.Over/c.Width), 0.

@@ -34,6 +34,9 @@ func (c *Course) Quantile(y Latency, share float64) (seconds float64, known bool
 	return r.Quantile(share)
 }
 
+// SeesAnswers reports whether it is known which clients had an answer.
+func (c *Course) SeesAnswers() bool { return c.tapped && c.latest.clients.Answers.Known }
+
 // Latency is that of the whole run.
 func (c *Course) Latency() (all Latency) {
 	for i := range c.Points {

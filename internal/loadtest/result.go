@@ -52,6 +52,7 @@ func (r *Recorder) Results(slo time.Duration) []*Result {
 		if res.Settings, err = res.newSettings(slo, r.sysctl(res.Latest.ID.NetNS)); err != nil {
 			res.Unplanned = err.Error()
 		}
+		res.advise()
 		out = append(out, res)
 	}
 	return out

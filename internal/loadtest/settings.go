@@ -32,6 +32,9 @@ const (
 	// spare is what settings have in hand: the rate of a load varies, and with it the least that
 	// serves it.
 	spare = 1.1
+	// pause is how long a server may stop accepting, for its garbage collection or as another process has
+	// its turn: the accept queue has room for those who come meanwhile.
+	pause = 250 * time.Millisecond
 	// mostSimulated bounds the clients of a simulation: it is run some dozens of times.
 	mostSimulated = 20_000
 )
@@ -57,8 +60,9 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return nil, err
 	}
 	s.Limits, s.Why = p.Smallest, p.Why
-	if in.Rate == 0 {
-		absorb(s.Limits, &in)
+	absorb(s.Limits, &in)
+	if r.Lost() && s.suffices() {
+		return nil, fmt.Errorf("the limits in force serve this load in the simulation, and did not in the run")
 	}
 	if in.Rate > 0 {
 		in.Rate *= 2
@@ -73,9 +77,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return s, nil //nolint:nilerr // twice the load is beyond what is simulated: no reason to leave out the rest
 	}
 	s.Twice, s.WhyNotTwice = p.Smallest, p.Why
-	if in.Rate == 0 {
-		absorb(s.Twice, &in)
-	}
+	absorb(s.Twice, &in)
 	return s, nil
 }
 
@@ -184,10 +186,14 @@ func (r *Result) serviceTime() (time.Duration, error) {
 	return time.Duration(math.Round(busy/read*span/answered*1e6)) * time.Microsecond, nil
 }
 
-// absorb has the accept queue take a burst whole: all may have come before the server accepts the
-// first, whatever the simulation has of the pace of both.
+// absorb has the accept queue take what comes while nothing is accepted, whatever the simulation has of the
+// pace of both: of a burst all, which may have come before the server accepts the first, of clients that
+// keep coming those of a pause.
 func absorb(l *plan.Limits, in *plan.Input) {
 	most := in.Requests - 1
+	if in.Rate > 0 {
+		most = int(math.Ceil(in.Rate * pause.Seconds()))
+	}
 	if in.Somaxconn > 0 {
 		most = min(most, in.Somaxconn)
 	}

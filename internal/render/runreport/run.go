@@ -191,8 +191,8 @@ func runEnds(c *api.RunClients) (out []string) {
 		{c.GaveUp, "gave up connecting"},
 		{c.Stalled, "waited and never got in"},
 		{unanswered, "got in and gave up waiting"},
-		{c.Reset, "were reset"},
-		{c.Refused, "were refused"},
+		{c.Reset, phrase.Verb(c.Reset, "was", "were") + " reset"},
+		{c.Refused, phrase.Verb(c.Refused, "was", "were") + " refused"},
 	} {
 		if e.n > 0 {
 			out = append(out, phrase.Number(e.n)+" "+e.words)
@@ -256,11 +256,33 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 	}
 	switch s := l.Settings; {
 	case s != nil:
-		rows = append(rows, [2]string{"Settings", runSettings(s)})
+		rows = append(rows, [2]string{"Settings", runSettings(l)})
 	case l.FirstLimit != nil && l.SettingsUnknown != "":
-		rows = append(rows, [2]string{"Settings", "not simulated: " + l.SettingsUnknown})
+		rows = append(rows, [2]string{"Settings", SettingsNote(l)})
 	}
 	return rows
+}
+
+// SettingsNote is what the settings proposed rest on, or why there are none; "" where nothing is to
+// be said of them.
+func SettingsNote(l *api.RunListener) string {
+	s := l.Settings
+	switch {
+	case s == nil && l.FirstLimit != nil && l.SettingsUnknown != "":
+		return "not simulated: " + l.SettingsUnknown
+	case s == nil:
+		return ""
+	case s.Smallest == nil:
+		return "none serve this load: " + s.Why
+	}
+	note := ""
+	if s.ForTwice == nil && s.WhyNotTwice != "" {
+		note = "; twice the load: none, " + s.WhyNotTwice
+	}
+	if s.Counted {
+		return "counted: connections are kept, each client holds one" + note
+	}
+	return fmt.Sprintf("by simulation: %s of work each, nobody waits longer than %s, a tenth to spare in the rate", inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds)) + note
 }
 
 func runKnee(k *api.RunKnee) string {
@@ -315,21 +337,16 @@ func decimal(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-func runSettings(s *api.RunSettings) string {
+func runSettings(l *api.RunListener) string {
+	s := l.Settings
 	if s.Smallest == nil {
-		return "none serve this load: " + s.Why
+		return SettingsNote(l)
 	}
 	text := "the smallest that serve this load: " + limitsText(s.Smallest, &s.InForce)
-	switch {
-	case s.ForTwice != nil:
+	if s.ForTwice != nil {
 		text += "; twice the load: " + limitsText(s.ForTwice, &s.InForce)
-	case s.WhyNotTwice != "":
-		text += "; twice the load: none, " + s.WhyNotTwice
 	}
-	if s.Counted {
-		return text + " (counted: connections are kept, each client holds one)"
-	}
-	return text + fmt.Sprintf(" (by simulation: %s of work each, nobody waits longer than %s, a tenth to spare in the rate)", inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds))
+	return text + " (" + SettingsNote(l) + ")"
 }
 
 func limitsText(l, now *api.RunLimits) string {

@@ -46,6 +46,7 @@ type experiment struct {
 	slo      time.Duration
 	connect  time.Duration                 // 0: 900 ms, before the first SYN is repeated
 	server   func(c *rig.Case) *rig.Server // nil: the Spring Boot application with its limits
+	cpus     string                        // a quota of its CPU time, once it is warm
 	gap      time.Duration                 // between clients that come at once: a server needs some time to accept each
 	settled  bool                          // settings are proposed and tried
 }
@@ -58,23 +59,29 @@ func experiments() []experiment {
 		{name: "C3: one connection, accept count 1, 3 s", limits: limits{200, 1, 1}, path: "/hello?ms=3000", atOnce: 5, gap: 25 * time.Millisecond, settled: true},
 		{name: "C4: 2 threads, 3 connections, accept count 1, 1 s", limits: limits{2, 3, 1}, path: "/hello?ms=1000", atOnce: 10, gap: 25 * time.Millisecond, settled: true},
 		{name: "C5, a fifteenth: 20 threads, 600 ms, answers within 10.7 s", limits: limits{20, 8192, 600}, path: "/hello?ms=600", atOnce: 500, slo: 10700 * time.Millisecond, settled: true},
-		{name: "D2, small: half a CPU, virtual threads, 10 ms of CPU", path: "/?burn=10", from: 10, to: 80, slo: 2 * time.Second, connect: 5 * time.Second, server: burning},
-		{name: "a database that works at 3 at once, 100 ms; 20 threads", path: "/?to=9000&hold=100", from: 10, to: 50, slo: time.Second, server: asking},
+		{name: "D2, small: half a CPU, virtual threads, 10 ms of CPU", path: "/?burn=10", from: 10, to: 80, slo: 2 * time.Second, connect: 5 * time.Second, server: burning, cpus: "0.5"},
+		{name: "a backend that works at 3 at once, 100 ms; 20 threads", path: "/?to=9000&hold=100", from: 10, to: 50, slo: time.Second, server: asking},
+		{name: "PostgreSQL by a pool of 3, queries of 100 ms; 20 threads", path: "/query?ms=100", from: 10, to: 50, slo: time.Second, server: querying},
 	}
 }
 
-// burning is a Tomcat on virtual threads with half a CPU.
+// burning is a Tomcat on virtual threads.
 func burning(c *rig.Case) *rig.Server {
-	s := c.Embedded(rig.JVM{Java: c.Java25()}, "protocol=org.apache.coyote.http11.Http11NioProtocol", "port=8080", "useVirtualThreads=true")
-	c.Until("the server", func() bool { return c.Connects(rig.Port) })
-	c.Quota(s, "0.5")
-	return s
+	return c.Embedded(rig.JVM{Java: c.Java25()}, "protocol=org.apache.coyote.http11.Http11NioProtocol", "port=8080", "useVirtualThreads=true")
 }
 
 // asking is a Tomcat whose requests ask a backend that works at three of them at once.
 func asking(c *rig.Case) *rig.Server {
 	(&rig.Backend{Address: "127.0.0.1:" + strconv.Itoa(rig.BackendPort), AtOnce: 3}).Serve(c)
 	return c.Embedded(rig.JVM{}, "protocol=org.apache.coyote.http11.Http11NioProtocol", "port=8080", "maxThreads=20")
+}
+
+// querying is a Spring Boot application with a pool of three connections to PostgreSQL.
+func querying(c *rig.Case) *rig.Server {
+	const port = 15432
+	c.Postgres(port)
+	return c.Java(rig.JVM{Main: []string{"-jar", c.Built("internal/test/waits/app", "waiting", "waiting.jar"), "--server.port=8080", "--server.tomcat.threads.max=20",
+		"--spring.datasource.url=jdbc:postgresql://127.0.0.1:" + strconv.Itoa(port) + "/postgres", "--spring.datasource.username=app", "--spring.datasource.hikari.maximum-pool-size=3"}})
 }
 
 func TestKnee(t *testing.T) {
@@ -148,15 +155,29 @@ func (t *trial) run() {
 // start replaces the server.
 func (t *trial) start(l limits) {
 	t.Unwind()
+	var server *rig.Server
 	if t.server != nil {
-		t.server(t.Case)
+		server = t.server(t.Case)
 	} else {
-		t.Boot("none", rig.JVM{}, "server.port=8080", fmt.Sprint("server.tomcat.threads.max=", l.threads),
+		server = t.Boot("none", rig.JVM{}, "server.port=8080", fmt.Sprint("server.tomcat.threads.max=", l.threads),
 			fmt.Sprint("server.tomcat.max-connections=", l.connections), fmt.Sprint("server.tomcat.accept-count=", l.accept))
 	}
 	t.Until("the server", func() bool { return t.Connects(rig.Port) })
-	t.account(10, 10, 0, 2*time.Second) // what is compiled first is no measure
-	t.Wait(time.Second)
+	t.account(20, 20, 0, 4*time.Second) // what is compiled first is no measure
+	if t.cpus != "" {
+		t.Quota(server, t.cpus)
+	}
+	t.idle()
+}
+
+// idle waits until the server has done what it was asked before: whose clients have left is worked on
+// all the same.
+func (t *trial) idle() {
+	t.Within(2*time.Minute, "the server at rest", func() bool {
+		t.Wait(time.Second)
+		a := t.account(2, 2, 0, time.Second)
+		return a.OK == a.Offered && a.Late == 0 && (t.slo == 0 || a.Max < t.slo.Seconds()/2 || t.atOnce > 0)
+	})
 }
 
 // account is what clients of one load count; they are not observed.
@@ -204,7 +225,7 @@ func (t *trial) observed(from, to float64, atOnce int) *api.Run {
 
 // serves reports whether all clients of a load were answered in time.
 func (t *trial) serves(load float64) bool {
-	t.Wait(time.Second)
+	t.idle()
 	var a account
 	if t.atOnce > 0 {
 		a = t.account(0, 0, int(load), 0)

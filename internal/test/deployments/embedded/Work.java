@@ -99,7 +99,18 @@ class Work extends HttpServlet {
 
     private static void burn(long ms) {
         var threads = ManagementFactory.getThreadMXBean();
-        long end = threads.getCurrentThreadCpuTime() + ms * 1_000_000;
+        long now = threads.getCurrentThreadCpuTime();
+        if (now < 0) { // a virtual thread has no CPU time of its own: about a nanosecond a round
+            long x = 1;
+            for (long rounds = ms * 1_000_000; rounds > 0; rounds--) {
+                x ^= x << 13;
+                x ^= x >>> 7;
+                x ^= x << 17;
+            }
+            Math.sqrt(x);
+            return;
+        }
+        long end = now + ms * 1_000_000;
         while (ms > 0 && threads.getCurrentThreadCpuTime() < end) {
             Math.sqrt(end);
         }
