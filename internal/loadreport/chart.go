@@ -157,7 +157,7 @@ func (c *course) chart(name, note string, limit float64, limitName string, all .
 func (c *course) mark(class, name string, at float64) {
 	x := math.Min(at/c.width(), float64(c.columns))
 	share := x / float64(c.columns)
-	left := share > .6 // its name stands left of it, and is placed from the right
+	left := share > .5 // its name stands left of it, and is placed from the right
 	where := share
 	if left {
 		where = 1 - share
