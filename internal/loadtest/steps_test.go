@@ -10,7 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// What is advised are the settings that would have served the whole run, and nothing is said in vain that
+// What is advised are the settings that would have served the whole run, and nothing is advised against that
 // is part of them.
 func TestStepsAreOfTheWholeRun(t *testing.T) {
 	s := begin()
