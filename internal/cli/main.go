@@ -32,8 +32,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil, errors.As(err, &status):
 	case errors.As(err, &ran):
-		if ran.Err != nil {
-			fmt.Fprintf(stderr, "tcpdiag: run: %v (see %s --help)\n", ran.Err, cmd.CommandPath())
+		if hint := ""; ran.Err != nil {
+			if command.Called(ran.Err) {
+				hint = " (see " + cmd.CommandPath() + " --help)"
+			}
+			fmt.Fprintf(stderr, "tcpdiag: run: %v%s\n", ran.Err, hint)
 		}
 	case command.ExitCode(err) == command.ExitUsage:
 		fmt.Fprintf(stderr, "tcpdiag: %v (see %s --help)\n", err, cmd.CommandPath())

@@ -102,7 +102,7 @@ func (r *Result) Lost() bool {
 func (c *Course) first() *First {
 	for i := range c.Points {
 		p := &c.Points[i]
-		if p.Status < model.StatusSaturated || p.Cause == model.CauseNone {
+		if p.Status < model.StatusSaturated || p.Status == model.StatusDown || p.Cause == model.CauseNone { // that nothing listens is no limit
 			continue
 		}
 		f := &First{Cause: p.Cause, At: p.At, Exact: c.tapped}

@@ -31,6 +31,12 @@ func Usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
+// Called reports whether an error is a mistake in how the command was called.
+func Called(err error) bool {
+	var usage *usageError
+	return errors.As(err, &usage)
+}
+
 // Failure is an error of the command itself, in distinction to cobra's own
 // complaints about flags and arguments.
 type Failure struct{ Err error }

@@ -68,7 +68,7 @@ no such command.`,
 		},
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &command.RunError{Code: ExitFailed, Err: command.FlagError(cmd, err)}
+		return &command.RunError{Code: ExitFailed, Err: command.Usagef("%v", command.FlagError(cmd, err))}
 	})
 	cmd.Flags().SetInterspersed(false) // what follows COMMAND is its own
 	o.Register(cmd.Flags())
@@ -118,7 +118,7 @@ func failOnStatus(word string) model.Status {
 }
 
 func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) error {
-	if err := o.validate(args); err != nil {
+	if err := errors.Join(o.validate(args), o.writable()); err != nil {
 		return &command.RunError{Code: ExitFailed, Err: err}
 	}
 	before, err := readBaseline(o.baseline)
@@ -200,6 +200,41 @@ func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api
 		return &command.RunError{Code: ExitFailed, Err: fmt.Errorf("nothing was observed: %s", doc.Problem)}
 	case doc.Failed:
 		return &command.StatusError{Status: worst}
+	}
+	return nil
+}
+
+// outputs are the files to write, by their flags.
+func (o *runOptions) outputs() [][2]string {
+	return [][2]string{{"--json", o.json}, {"--junit", o.junit}, {"--markdown", o.markdown}, {"--report", o.report}}
+}
+
+// writable tries each file before the command runs: a result that cannot be stored costs a whole load test.
+func (o *runOptions) writable() error {
+	asked := make(map[string]string)
+	for _, f := range o.outputs() {
+		flag, name := f[0], f[1]
+		if name == "" {
+			continue
+		}
+		if other := asked[name]; other != "" {
+			return command.Usagef("%s and %s would both write to %q", other, flag, name)
+		}
+		if asked[name] = flag; name == "-" {
+			continue
+		}
+		_, err := os.Lstat(name)
+		isNew := errors.Is(err, os.ErrNotExist)
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create
+		if err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		if err := file.Close(); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		if isNew {
+			_ = os.Remove(name) // it is written at the end
+		}
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func What(l *api.RunListener) string {
 	case c != nil && c.Offered == 0:
 		return "No client connected."
 	case c != nil && c.TurnedAway == 0:
-		return fmt.Sprintf("%s got an answer%s.%s", runAll(c), runOpen(c), runChecks(c))
+		return fmt.Sprintf("%s got an answer%s.%s", phrase.Capital(runAll(c)), runOpen(c), runChecks(c))
 	case c != nil:
 		return fmt.Sprintf("%s of %s got no answer: %s%s.%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c))
 	case l.DroppedPackets > 0:
@@ -159,7 +159,10 @@ func runAll(c *api.RunClients) string {
 	if n := valueOr(c.Checks); n > 0 {
 		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, "client")
 	}
-	return "All " + phrase.Count(c.Offered, "client")
+	if c.Offered == 1 {
+		return "the one client"
+	}
+	return "all " + phrase.Count(c.Offered, "client")
 }
 
 // runChecks are clients that asked nothing: checks of the port, and those that had given up before
@@ -257,7 +260,7 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 	switch s := l.Settings; {
 	case s != nil:
 		rows = append(rows, [2]string{"Settings", runSettings(l)})
-	case l.FirstLimit != nil && l.SettingsUnknown != "":
+	case SettingsNote(l) != "":
 		rows = append(rows, [2]string{"Settings", SettingsNote(l)})
 	}
 	return rows
@@ -268,6 +271,8 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 func SettingsNote(l *api.RunListener) string {
 	s := l.Settings
 	switch {
+	case s == nil && l.Status == model.StatusDown.String():
+		return ""
 	case s == nil && l.FirstLimit != nil && l.SettingsUnknown != "":
 		return "not simulated: " + l.SettingsUnknown
 	case s == nil:
@@ -300,7 +305,7 @@ func runKnee(k *api.RunKnee) string {
 	}
 	switch {
 	case k.AtOnce != nil:
-		what = phrase.Number(*k.AtOnce) + " clients at once"
+		what = phrase.Count(*k.AtOnce, "client") + " at once"
 		if k.AtOnceError > 0 {
 			what = fmt.Sprintf("%s ± %s clients at once", phrase.Number(*k.AtOnce), phrase.Number(k.AtOnceError))
 		}
