@@ -140,6 +140,8 @@ func Answer(l *api.RunListener) Said {
 func What(l *api.RunListener) string {
 	c := l.Clients
 	switch {
+	case l.Status == model.StatusDown.String() && l.Connections == 0 && (c == nil || c.Offered == 0):
+		return "Nothing listened: who came then was refused."
 	case c != nil && c.Offered == 0:
 		return "No client connected."
 	case c != nil && c.TurnedAway == 0:
@@ -147,12 +149,16 @@ func What(l *api.RunListener) string {
 	case c != nil:
 		return fmt.Sprintf("%s of %s got no answer: %s%s.%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c))
 	case l.DroppedPackets > 0:
-		return fmt.Sprintf("%s of clients were dropped; %s were made. How many clients that were is not known without CAP_NET_RAW.",
-			phrase.Count(l.DroppedPackets, "packet"), phrase.Count(l.Connections, "connection"))
+		return fmt.Sprintf("%s of clients %s dropped; %s. How many clients that were is not known without CAP_NET_RAW.",
+			phrase.Count(l.DroppedPackets, "packet"), phrase.Verb(l.DroppedPackets, "was", "were"), runMade(l))
 	case l.Connections == 0:
 		return "No client connected."
 	}
-	return fmt.Sprintf("No packet of a client was dropped; %s were made. Clients that gave up inside are not seen without CAP_NET_RAW.", phrase.Count(l.Connections, "connection"))
+	return fmt.Sprintf("No packet of a client was dropped; %s. Clients that gave up inside are not seen without CAP_NET_RAW.", runMade(l))
+}
+
+func runMade(l *api.RunListener) string {
+	return phrase.Count(l.Connections, "connection") + phrase.Verb(l.Connections, " was made", " were made")
 }
 
 func runAll(c *api.RunClients) string {
