@@ -74,24 +74,25 @@ type AcceptQueue struct {
 
 // Connections are the accepted ones by phase; the phases sum to Accepted.
 type Connections struct {
-	Accepted      int            `json:"accepted"`
-	Waiting       int            `json:"waiting"`
-	InService     int            `json:"in_service"`
-	Sending       int            `json:"sending"`
-	Idle          int            `json:"idle"`
-	ClientClosed  int            `json:"client_closed"`
-	Streaming     int            `json:"streaming,omitempty"` // left out where there are none
-	Unclassified  int            `json:"unclassified"`
-	Reset         *int           `json:"reset,omitempty"`
-	Abandoned     int            `json:"abandoned"`        // of client_closed: with a request that nobody has read
-	Silent        *int           `json:"silent,omitempty"` // of idle, where there are any: have sent nothing since they were connected
-	Partial       bool           `json:"partial,omitempty"`
-	Sampled       int            `json:"sampled,omitempty"`        // connections asked for where they stand for all: the counts are estimates
-	SamplingError int            `json:"sampling_error,omitempty"` // of each, at most so much in 99 of 100 readings
-	AgeSeconds    *float64       `json:"age_seconds,omitempty"`    // since they were read
-	TopPeer       *PeerShare     `json:"top_peer,omitempty"`       // the address of more than half of them
-	TopPeers      []PeerShare    `json:"top_peers,omitempty"`      // the five addresses of most of them, each a lower bound
-	States        map[string]int `json:"states,omitempty"`
+	Accepted       int            `json:"accepted"`
+	Waiting        int            `json:"waiting"`
+	InService      int            `json:"in_service"`
+	Sending        int            `json:"sending"`
+	Idle           int            `json:"idle"`
+	ClientClosed   int            `json:"client_closed"`
+	Streaming      int            `json:"streaming,omitempty"` // left out where there are none
+	Unclassified   int            `json:"unclassified"`
+	Reset          *int           `json:"reset,omitempty"`
+	Abandoned      int            `json:"abandoned"`                // of client_closed: with a request that nobody has read
+	Unacknowledged int            `json:"unacknowledged,omitempty"` // of sending: repeated again and again, and nothing has come back
+	Silent         *int           `json:"silent,omitempty"`         // of idle, where there are any: have sent nothing since they were connected
+	Partial        bool           `json:"partial,omitempty"`
+	Sampled        int            `json:"sampled,omitempty"`        // connections asked for where they stand for all: the counts are estimates
+	SamplingError  int            `json:"sampling_error,omitempty"` // of each, at most so much in 99 of 100 readings
+	AgeSeconds     *float64       `json:"age_seconds,omitempty"`    // since they were read
+	TopPeer        *PeerShare     `json:"top_peer,omitempty"`       // the address of more than half of them
+	TopPeers       []PeerShare    `json:"top_peers,omitempty"`      // the five addresses of most of them, each a lower bound
+	States         map[string]int `json:"states,omitempty"`
 }
 
 // PeerShare is an address and how many connections at least come from it.
@@ -235,24 +236,25 @@ func newConnections(c *model.Connections) *Connections {
 		age = seconds(&c.Age)
 	}
 	return &Connections{
-		AgeSeconds:    age,
-		Accepted:      c.Accepted,
-		Waiting:       c.Phases[model.Waiting],
-		InService:     c.Phases[model.InService],
-		Sending:       c.Phases[model.Sending],
-		Idle:          c.Phases[model.Idle],
-		ClientClosed:  c.Phases[model.ClientClosed],
-		Streaming:     c.Phases[model.Streaming],
-		Unclassified:  c.Phases[model.Unclassified],
-		TopPeer:       newPeerShare(c.TopPeer),
-		TopPeers:      newPeerShares(c.TopPeers),
-		Reset:         c.Reset,
-		Abandoned:     c.Abandoned,
-		Silent:        silent,
-		Partial:       c.Partial,
-		Sampled:       c.Sampled,
-		SamplingError: c.Error,
-		States:        c.States,
+		AgeSeconds:     age,
+		Accepted:       c.Accepted,
+		Waiting:        c.Phases[model.Waiting],
+		InService:      c.Phases[model.InService],
+		Sending:        c.Phases[model.Sending],
+		Idle:           c.Phases[model.Idle],
+		ClientClosed:   c.Phases[model.ClientClosed],
+		Streaming:      c.Phases[model.Streaming],
+		Unclassified:   c.Phases[model.Unclassified],
+		TopPeer:        newPeerShare(c.TopPeer),
+		TopPeers:       newPeerShares(c.TopPeers),
+		Reset:          c.Reset,
+		Abandoned:      c.Abandoned,
+		Unacknowledged: c.Unacknowledged,
+		Silent:         silent,
+		Partial:        c.Partial,
+		Sampled:        c.Sampled,
+		SamplingError:  c.Error,
+		States:         c.States,
 	}
 }
 

@@ -88,7 +88,7 @@ func (c *Connections) model() *model.Connections {
 		return nil
 	}
 	out := &model.Connections{
-		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Partial: c.Partial,
+		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Unacknowledged: c.Unacknowledged, Partial: c.Partial,
 		Sampled: c.Sampled, Error: c.SamplingError, States: c.States,
 	}
 	out.Phases = [model.NumPhases]int{

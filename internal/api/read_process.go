@@ -72,15 +72,15 @@ func (w *Workers) model() *model.Workers {
 	if w == nil {
 		return nil
 	}
-	out := &model.Workers{Threads: w.Threads, Running: w.Running}
+	out := &model.Workers{Threads: w.Threads, Running: w.Running, PollerBlocked: w.PollerBlocked}
 	for _, f := range w.WaitingFor {
-		switch f.On {
-		case "open":
-			out.Opening += f.Threads
-		case "write":
-			out.Writing += f.Threads
-		case "lock":
+		if f.On == "lock" {
 			out.Parked += f.Threads
+		}
+		for call := range model.NumFileCalls {
+			if f.On == call.Name() {
+				out.Files[call] += f.Threads
+			}
 		}
 	}
 	return out

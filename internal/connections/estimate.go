@@ -46,6 +46,7 @@ func (f *Found) Estimate(s Sample) {
 	}
 	c := &f.Counts
 	c.Sampled, f.sample = s.Asked, s
+	c.Unacknowledged = s.all(c.Unacknowledged)
 	idle := [...]int{c.MaybeBusy, c.Phases[model.Idle] - c.Silent - c.MaybeBusy}
 	closed := [...]int{c.Abandoned, c.ClosedIdle, c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle}
 	open := [...]int{f.states[sockdiag.Established], f.states[sockdiag.CloseWait]}

@@ -56,6 +56,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	phase := PhaseOf(s)
 	f.Counts.Phases[phase]++
 	switch {
+	case phase == model.Sending && s.HasInfo && s.Info.Retransmits >= unacknowledgedAfter:
+		f.Counts.Unacknowledged++
 	case phase == model.Waiting && s.HasInfo:
 		f.unread(s)
 	case phase == model.Idle && silent(&s.Info):
@@ -75,6 +77,10 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.Counts.ClosedIdle++
 	}
 }
+
+// unacknowledgedAfter are repetitions one after the other, in vain: after two half a second has
+// gone by at least, on most networks more.
+const unacknowledgedAfter = 3
 
 // untouched: of a first request whose client has closed no byte was read. The FIN counts in
 // both (tcpi_bytes_received, Recv-Q).

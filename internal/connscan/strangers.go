@@ -16,8 +16,9 @@ const (
 	// strangersPart is the part of a core that the search for their processes may take.
 	strangersPart = 0.01
 	mostStrangers = 16_384
-	// mostSearched is how many processes one search reads the descriptors of.
-	mostSearched = 16
+	// mostSearched is how many processes one search reads the descriptors of: of the owners'
+	// names, and of others.
+	mostSearched, mostOthersSearched = 16, 256
 )
 
 // strangers are connections on watched ports that a process holds which does not listen
@@ -57,38 +58,71 @@ func (t *strangers) unheld(w *reading) (out []uint32) {
 }
 
 // search looks for the processes that hold such connections: those of the same name as
-// the owners. It reports whether it has found any.
+// the owners, then others of the network namespace. One that holds a listening socket, too,
+// is a worker of the same server. It reports whether it has found any.
 func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, at time.Time, unheld []uint32) (found bool) {
 	t.searched = at
-	owners, names := make(map[int]bool), make(map[string]bool)
+	owners, names, home := make(map[int]bool), make(map[string]bool), uint64(0)
 	for key, e := range r.Owners() {
 		if owners[key.PID] = true; e.ID.NetNS == netns {
 			names[e.Owner.Comm] = true
+			home, _ = proc.NetID(key.PID)
 		}
 	}
+	var listening []uint32
+	for _, e := range r.In(netns) {
+		listening = append(listening, e.Inodes()...)
+	}
+	slices.Sort(listening)
 	pids, err := proc.PIDs()
 	if err != nil {
 		return false
 	}
-	searched := 0
-	for _, pid := range pids {
-		if owners[pid] {
-			continue
-		}
-		stat, err := proc.Stat(pid)
-		if err != nil || !names[stat.Comm] || stat.Exited {
-			continue
-		}
-		if searched++; searched > mostSearched {
-			break
-		}
-		_ = proc.SocketInodes(pid, func(inode uint32) { // whose cannot be read is not known to be a stranger's
-			if has(unheld, inode) && len(t.of) < mostStrangers {
-				t.of[inode], found = holder{pid, stat.Comm}, true
+	left := make(map[uint32]bool, len(unheld))
+	for _, inode := range unheld {
+		left[inode] = true
+	}
+	for _, pass := range []struct {
+		named bool
+		most  int
+	}{{true, mostSearched}, {false, mostOthersSearched}} {
+		for _, pid := range pids {
+			if len(left) == 0 {
+				return found
 			}
-		})
+			stat, err := proc.Stat(pid)
+			if owners[pid] || err != nil || names[stat.Comm] != pass.named || stat.Exited {
+				continue
+			}
+			if net, err := proc.NetID(pid); !pass.named && (err != nil || net != home) {
+				continue
+			}
+			if pass.most--; pass.most < 0 {
+				break
+			}
+			found = t.heldBy(proc, pid, stat.Comm, left, listening) || found
+		}
 	}
 	return found
+}
+
+// heldBy takes those that a process holds. Whose cannot be read is not known to be a stranger's.
+func (t *strangers) heldBy(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32) bool {
+	var held []uint32
+	listens := false
+	_ = proc.SocketInodes(pid, func(inode uint32) {
+		listens = listens || has(listening, inode)
+		if left[inode] {
+			held = append(held, inode)
+		}
+	})
+	for _, inode := range held {
+		delete(left, inode)
+		if !listens && len(t.of) < mostStrangers {
+			t.of[inode] = holder{pid, comm}
+		}
+	}
+	return !listens && len(held) > 0
 }
 
 // keep forgets those that have closed.

@@ -22,6 +22,12 @@ func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.Proce
 	}
 	work := downstream.NewWork(list)
 	h.workersErr = threads.Calls(s.proc, h.workers, live, func(c threads.WorkerCall) {
+		if c.Poller {
+			if c.Kind == threads.CallFutex || c.Kind == threads.CallSleep || c.Kind == threads.CallReceive || c.Kind == threads.CallConnect {
+				work.PollerBlocked()
+			}
+			return
+		}
 		if c.Kind != threads.CallAccept && c.Kind != threads.CallEpoll { // the acceptor, the poller
 			work.Add(stateOf(c), c.Socket)
 		}
@@ -43,10 +49,21 @@ func stateOf(c threads.WorkerCall) downstream.Worker {
 			return downstream.Timed
 		}
 		return downstream.Parked
-	case threads.CallReceive, threads.CallPoll, threads.CallConnect:
+	case threads.CallReceive:
+		if c.Socket == 0 {
+			return downstream.ReadingFile
+		}
+		return downstream.Reading
+	case threads.CallPoll, threads.CallConnect:
 		return downstream.Reading
 	case threads.CallOpen:
 		return downstream.Opening
+	case threads.CallLock:
+		return downstream.Locking
+	case threads.CallSync:
+		return downstream.Syncing
+	case threads.CallStat:
+		return downstream.Stating
 	case threads.CallWrite:
 		if c.Socket == 0 {
 			return downstream.Writing

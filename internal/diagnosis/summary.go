@@ -199,6 +199,8 @@ func (j *judge) okState() (state, numbers string) {
 	case j.s.OnlyUnanswered():
 		n, ended := j.s.Unanswered()
 		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
+	case j.s.Unacknowledged():
+		s = phrase.Capital(words.Unacknowledged(j.s))
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():

@@ -16,8 +16,13 @@ const (
 	Parked  // in a futex, until it is woken
 	Timed   // in a futex with a timeout, or asleep
 	Reading // it waits for a socket
-	Opening // in open(2)
-	Writing // in write(2) on what is no socket
+	// What follows is in a call on what is no socket.
+	Opening
+	ReadingFile
+	Writing
+	Locking
+	Syncing
+	Stating
 )
 
 // Work counts the worker threads of a process by what they wait for.
@@ -37,6 +42,9 @@ func NewWork(list []Connection) *Work {
 	return w
 }
 
+// PollerBlocked: the thread that hands requests to the others waits for something else.
+func (w *Work) PollerBlocked() { w.workers.PollerBlocked = true }
+
 // Add takes a thread; socket is the inode of the socket that one that is Reading
 // waits for. Its own client's, whose request's body it reads, is no peer.
 func (w *Work) Add(state Worker, socket uint32) {
@@ -53,10 +61,8 @@ func (w *Work) Add(state Worker, socket uint32) {
 	case state == Reading && outgoing:
 		w.waiting[peer]++
 		w.sockets[socket] = struct{}{}
-	case state == Opening:
-		w.workers.Opening++
-	case state == Writing:
-		w.workers.Writing++
+	case state >= Opening:
+		w.workers.Files[model.FileOpen+model.FileCall(state-Opening)]++
 	default:
 		w.workers.Other++
 	}

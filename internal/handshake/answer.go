@@ -97,6 +97,15 @@ func (t *Tracker) answer(a *attempt) {
 	t.judge(a, a.letIn(), answer)
 }
 
+// leftAtOnceIn is how soon after it was let in a client ends its connection that never waited for
+// an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
+const leftAtOnceIn = 50
+
+// leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side.
+func (a *attempt) leftAtOnce() bool {
+	return a.has(left|closed) && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
+}
+
 // answer is known when nothing more of a client is awaited.
 func (a *attempt) answer() Answer {
 	switch {
@@ -106,7 +115,7 @@ func (a *attempt) answer() Answer {
 		return WasAnswered
 	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
 		return AnswerUnclear
-	case !a.has(talked):
+	case !a.has(talked), a.leftAtOnce():
 		return WasCheck
 	case a.supposed() && !a.has(unserved):
 		return AnswerUnclear

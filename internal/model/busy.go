@@ -95,7 +95,7 @@ func (l *Listener) busyByCalls() (int, BusyKnown) {
 		return 0, why
 	}
 	d := l.Process.Downstream
-	busy := d.Workers.Running + d.Workers.Opening + d.Workers.Writing
+	busy := d.Workers.Running + d.Workers.InFiles()
 	for i := range d.Peers {
 		if n := d.Peers[i].Workers; n != nil {
 			busy += *n

@@ -57,6 +57,10 @@ type Connections struct {
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
 	// (WebSockets) or asynchronous ones, whose server has its own timeouts for them.
 	Outlived int
+	// Unacknowledged of the Sending have had the same bytes repeated twice and more
+	// (tcpi_retransmits), and nothing has come back: clients whose host or network is gone, or
+	// which packets of full size do not reach.
+	Unacknowledged int
 	// Unread is for how long the oldest of the Waiting has been there of which nobody has
 	// read a byte, as is known of the first requests of connections; UnreadNext the same of
 	// later ones, of which the head may have been read and the body not.

@@ -37,9 +37,12 @@ type Workers struct {
 	// Timed of the parked wait no longer than a timeout: for a timer, or for a pool
 	// that gives up. A lock, and what another thread is to hand over, have none.
 	Timed int
-	// Opening are in open(2), Writing in write(2) on what is no socket: a file, a pipe. On a
-	// file system that answers, nobody is seen there.
-	Opening, Writing int
+	// Files are in a call on what is no socket: a file, a pipe. On a file system that
+	// answers, nobody is seen there.
+	Files [NumFileCalls]int
+	// PollerBlocked: the thread that hands requests to the others is itself in a call that is not
+	// for them: it waits for a lock or a timer, as a worker does.
+	PollerBlocked bool
 	// Other are in another call: they read from the client, from a file.
 	Other int
 }
@@ -52,7 +55,7 @@ func (d *Downstream) Locked(l *Listener) int {
 	if d.Workers == nil || known != BusyIsKnown {
 		return 0
 	}
-	busy -= d.Workers.Running + d.Workers.Other + d.Workers.Opening + d.Workers.Writing
+	busy -= d.Workers.Running + d.Workers.Other + d.Workers.InFiles()
 	for i := range d.Peers {
 		if n := d.Peers[i].Workers; n != nil {
 			busy -= *n

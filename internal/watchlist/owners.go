@@ -36,7 +36,7 @@ func findOwners(r *listing) *owners {
 		pids := make([]int, 0, 1)
 		for i := range c.Members {
 			p, ok := o.byInode[c.Members[i].Inode]
-			if ok && c.Owner == nil {
+			if ok && (c.Owner == nil || c.Members[i].Inode == alone(c)) {
 				c.Owner = &p
 			}
 			if ok && !slices.Contains(pids, p.PID) {
@@ -46,6 +46,21 @@ func findOwners(r *listing) *owners {
 		c.Processes = len(pids)
 	}
 	return o
+}
+
+// alone is, of several sockets that share the address, the one in whose queue clients wait
+// while nobody waits in the others': its process is the one in trouble. 0 where there is none.
+func alone(c *Candidate) (inode uint32) {
+	for i := range c.Members {
+		if c.Members[i].RecvQ == 0 {
+			continue
+		}
+		if inode != 0 {
+			return 0
+		}
+		inode = c.Members[i].Inode
+	}
+	return inode
 }
 
 // unowned are the listening sockets whose owner is still to be found.

@@ -103,6 +103,10 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 	to, covers := advice.ConnectionsWanted(s)
 	change := advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
+	if n := reading.Unacknowledged(s.Now); n > 0 && 2*n > s.Now.Connections.Accepted {
+		return phrase.Sentences(phrase.Capital(words.Unacknowledged(s))+": their hosts or networks are gone (see unacknowledged), and each keeps its slot until net.ipv4.tcp_retries2 is over, some 15 minutes.",
+			"Have the application end streams whose client does not answer (a heartbeat that the client acknowledges, or a lifetime), or lower net.ipv4.tcp_retries2 (8 is some 100 s). A larger maxConnections fills as well.")
+	}
 	if n := reading.OfTheGone(s.Now); n > 0 {
 		return phrase.Sprintf("%d of the slots are those of clients that have closed, more than there are threads: asynchronous requests that nobody completes. Have the application complete them, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout). A larger maxConnections fills as well.", n)
 	}

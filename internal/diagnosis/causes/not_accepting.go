@@ -35,6 +35,9 @@ func notAccepting() Cause {
 			return words.Join(nothingAcceptedPhrase(s)+": "+acceptorPhrase(s), words.ConnectionNumbers(s), words.QueueNumbers(s), words.LossNumbers(s, model.CauseNotAccepting, v, true))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if foreign(s) {
+				return phrase.Sprintf("See what %s does: it is busy with something else, or stuck; or it has only inherited the socket, as a child of a server that has ended: then end it, start the server again, and have it close its descriptors in children (FD_CLOEXEC). A longer accept queue would only let more clients wait.", reading.ServerName(s.Now))
+			}
 			if s.Now.Acceptor == model.AcceptorMissing {
 				return "If the application is still being deployed, the port opened too early: have it open after the start (bindOnInit=false), and probe readiness by HTTP, not by connecting. Else look for the thread's end in the log (OutOfMemoryError): only a restart brings it back. A longer accept queue would only let more clients wait."
 			}
@@ -42,6 +45,12 @@ func notAccepting() Cause {
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
 			const not = "acceptCount, threads or connections: nobody is taken out of the queue, however long it is."
+			if foreign(s) {
+				return []model.Step{
+					advice.Action(phrase.Sprintf("See what %s does: it is busy with something else, or stuck", reading.ServerName(s.Now))),
+					advice.Action("If it is a child that has inherited the socket of a server which has ended: end it, and start the server again"),
+				}, not
+			}
 			if s.Now.Acceptor == model.AcceptorMissing {
 				return []model.Step{
 					advice.Action("Look into the log: the application is still being deployed, or the acceptor thread has ended (OutOfMemoryError)"),
@@ -71,6 +80,11 @@ func acceptorIdle(s *symptoms.Symptoms) bool {
 	return s.Now.Acceptor == model.AcceptorPauses || s.Now.Acceptor == model.AcceptorMissing
 }
 
+// foreign: it is no JVM, of whose threads the names say nothing.
+func foreign(s *symptoms.Symptoms) bool {
+	return s.Now.Acceptor == model.AcceptorMissing && s.Now.Connector.Kind().Name == model.ServerOther().Name
+}
+
 // NobodyAccepts means that whatever the limits are, clients wait and the acceptor is idle or missing.
 func NobodyAccepts(s *symptoms.Symptoms) bool {
 	return acceptorIdle(s) && s.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(s.Now)
@@ -82,6 +96,9 @@ func nothingAcceptedPhrase(s *symptoms.Symptoms) string {
 }
 
 func acceptorPhrase(s *symptoms.Symptoms) string {
+	if foreign(s) {
+		return "no thread of " + reading.ServerName(s.Now) + " waits for connections there"
+	}
 	if s.Now.Acceptor == model.AcceptorMissing {
 		return "no acceptor thread is there (not started yet, or ended)"
 	}

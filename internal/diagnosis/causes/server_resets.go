@@ -1,6 +1,8 @@
 package causes
 
 import (
+	"strings"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -20,15 +22,24 @@ func serverResets() Cause {
 				{"the accept queue overflowed and net.ipv4.tcp_abort_on_overflow is 1", func(s *symptoms.Symptoms) bool { return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately() }},
 			},
 		},
-		Near:    (*symptoms.Symptoms).ClosedUnread,
+		Near:    func(s *symptoms.Symptoms) bool { return s.ClosedUnread() || s.ClosedEarly() > 0 },
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + ResetPhrase(s) },
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			return words.Join(ResetPhrase(s), words.ResetNumbers(s), words.ConnectionNumbers(s))
 		},
-		Advice: func(*symptoms.Symptoms, model.Verdict) string {
+		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if onlyEarly(s) {
+				return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", advice.KeepAliveSetting().Name(s.Now), keptFor(s), "maxKeepAliveRequests")
+			}
 			return "Closing a connection with request bytes that nobody has read resets it: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. Where no bytes were left: SO_LINGER, or an executor that rejects. No limit of connections or threads has a part in it."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			if onlyEarly(s) {
+				return []model.Step{
+					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
+					{Text: "Keep them for longer than that here, or shorten it there", Setting: advice.KeepAliveSetting().Name(s.Now), From: strings.Trim(strings.TrimPrefix(keptFor(s), " (now "), ")")},
+				}, "More threads or connections: these clients had been accepted."
+			}
 			if s.Delta["TCPAbortOnClose"] == 0 {
 				return []model.Step{advice.Action("Look into the log for what closes connections: an executor that rejects, a filter, a shutdown")},
 					"More threads or connections: these clients had been accepted."
@@ -48,15 +59,33 @@ func serverResets() Cause {
 			Check:     "Uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset clients after their handshake, and no listener closed; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes",
+			Holds:     "the server reset clients after their handshake, and no listener closed; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed",
 			Otherwise: "listener_closed",
 		},
 	}
 }
 
+// onlyEarly: what is seen are requests that come too late, and nothing else.
+func onlyEarly(s *symptoms.Symptoms) bool {
+	return s.ResetByServer() == 0 && !s.ClosedUnread() && s.ClosedEarly() > 0
+}
+
+// keptFor is how long the server keeps an idle connection.
+func keptFor(s *symptoms.Symptoms) string {
+	t := s.Now.Connector.KeepAlive()
+	if t == nil || t.Value <= 0 {
+		return ""
+	}
+	return " (now " + phrase.Seconds(t.Value) + ")"
+}
+
 // ResetPhrase says how many connections the server has reset.
 func ResetPhrase(s *symptoms.Symptoms) string {
 	n := s.ResetByServer()
+	if onlyEarly(s) {
+		k := s.ClosedEarly()
+		return phrase.Sprintf("%s of clients came on connections that %s had closed before, and %s answered with a reset", phrase.Count(k, "segment"), reading.ServerName(s.Now), phrase.Verb(k, "was", "were"))
+	}
 	if n == 0 {
 		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
 	}

@@ -155,10 +155,25 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "waiting_for_file", Title: "the threads wait for a file or a pipe",
-			Seen:   "At least half of the busy threads are in open(2), or in write(2) on what is no socket: on a file system that answers nobody is seen there.",
-			Check:  "`jstack PID` for where they are; `/proc/mounts` for a network file system that does not answer, `df` for a full disk, a pipe that nobody reads.",
+			Seen:   "At least half of the busy threads are in a call on a file or a pipe: open(2), stat(2), fsync(2), waiting for a lock of the file, or read(2) and write(2) on what is no socket. On a file system that answers nobody is seen there.",
+			Check:  "`jstack PID` for where they are; `/proc/mounts` for a network file system that does not answer, `df` for a full disk; a program whose output is read and does not end, a pipe that nobody reads; who has the lock (`/proc/locks`).",
 			Change: "What that file is on; or do not wait for it in a request.",
 			Vain:   "More threads: they wait there, too.",
+		},
+		{
+			Code: "poller_blocked", Title: "the poller thread does something else",
+			Seen:    "In two readings the thread that hands requests to the others waits for a lock or a timer, and requests are unread: an executor runs in it what it cannot take (CallerRunsPolicy).",
+			Clients: "Connected, and no answer until that one request is done; no timeout of the connector ends a connection meanwhile.",
+			Check:   "`jstack PID`: the `-Poller` thread is in the application's code.",
+			Change:  "An executor that queues or rejects what it cannot take.",
+		},
+		{
+			Code: "unacknowledged", Title: "clients acknowledge nothing that is sent to them",
+			Seen:    "A fifth of the connections have had the same bytes repeated three times and more (tcpi_retransmits), in two readings, and nothing has come back.",
+			Clients: "Their host or network is gone; or small packets arrive and large ones do not (the path's MTU): a page that never ends.",
+			Check:   "`ss -tino 'sport = :PORT'`: retrans, unacked; `ping -M do -s 1472 CLIENT`.",
+			Change:  "For large packets: `net.ipv4.tcp_mtu_probing=1`, or clamp the MSS. For clients that are gone: a heartbeat or a lifetime of streams in the application; `net.ipv4.tcp_retries2` is how long the kernel tries.",
+			Vain:    "More threads or connections.",
 		},
 		{
 			Code: "semaphore_valve", Title: "a valve lets fewer requests through than there are threads",

@@ -17,7 +17,7 @@ func insideFinding(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	evidence := words.Join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
-		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait")), words.StackNumbers(s.Now))
+		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait"))+besideInFile(s), words.StackNumbers(s.Now))
 	if down := words.Unconnected(s.Now); down != "" {
 		add("waiting_inside", model.SeverityWarning,
 			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),
@@ -36,6 +36,16 @@ func insideFinding(s *symptoms.Symptoms, add adder) {
 	}
 	add("waiting_inside", model.SeverityWarning, evidence,
 		phrase.Sprintf("Look at %s, where most of them are: at what it waits for, and who has that. More threads would wait there as well.", where))
+}
+
+// besideInFile is who may have what the others wait for.
+func besideInFile(s *symptoms.Symptoms) string {
+	d := reading.DownstreamOf(s.Now)
+	if d == nil || d.Workers == nil || d.Workers.InFiles() == 0 {
+		return ""
+	}
+	n := d.Workers.InFiles()
+	return phrase.Sprintf("; %s %s in %s on a file or a pipe, and may have it", phrase.Count(n, "other"), phrase.Verb(n, "is", "are"), d.Workers.FileCall())
 }
 
 // fileFinding: the threads are in a call on a file or a pipe, which returns at once where the

@@ -47,6 +47,25 @@ func limitBesideThreads(s *symptoms.Symptoms, v model.Verdict, add adder) {
 		phrase.Capital(words.Queue(s))+": whether maxConnections is reached as well is unknown, as that limit is not known.", advice.Unknown(s))
 }
 
+// unacknowledged says that clients acknowledge nothing that is sent to them.
+func unacknowledged(s *symptoms.Symptoms, add adder) {
+	if !s.Unacknowledged() {
+		return
+	}
+	add("unacknowledged", model.SeverityWarning, phrase.Capital(words.Unacknowledged(s))+".",
+		"Their hosts or networks are gone, or packets of full size do not reach them (a tunnel's or VPN's smaller MTU with ICMP filtered: compare ping -M do -s 1472, set net.ipv4.tcp_mtu_probing=1, or clamp the MSS). The kernel keeps such a connection for some 15 minutes (net.ipv4.tcp_retries2), and Tomcat its slot as long: have the application give up on streams whose client does not answer. More threads or connections do not bring them back.")
+}
+
+// blockedPoller says that the thread which reads for all others does something else.
+func blockedPoller(s *symptoms.Symptoms, add adder) {
+	if !s.Both(reading.PollerBlocked) || !s.Both(reading.UnreadAny) {
+		return
+	}
+	add("poller_blocked", model.SeverityWarning,
+		"The poller thread, which hands requests to the others, waits for something itself, as a worker does: meanwhile no other request is read, and no timeout ends a connection.",
+		"Look at the executor: one that runs what it cannot take in the thread that brings it (CallerRunsPolicy) has the poller serve requests. Let it queue or reject them instead. --thread-dump as its user and group, or jstack PID, shows what the poller does.")
+}
+
 // standingRequests says that requests wait in front of threads that seem free.
 func standingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if v.Cause != model.CauseNone || !s.RequestsStand() {

@@ -33,6 +33,8 @@ func OfStages(s *symptoms.Symptoms, v model.Verdict, advice func(model.Cause) st
 	standingQueue(s, v, add)
 	limitBesideThreads(s, v, add)
 	standingRequests(s, v, add)
+	blockedPoller(s, add)
+	unacknowledged(s, add)
 	notObservable(s, add)
 	processFindings(s, v, add)
 	threadsFinding(s, add)

@@ -93,6 +93,22 @@ func UnreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= LongWaiting
 }
 
+// Unacknowledged are connections whose clients acknowledge nothing that is sent to them, where
+// they are a fifth of all at least; fewer are what networks lose.
+func Unacknowledged(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	n := l.Connections.Unacknowledged
+	if n < unacknowledgedLeast || 5*n < l.Connections.Accepted {
+		return 0
+	}
+	return n
+}
+
+// unacknowledgedLeast is of how many of them that is said.
+const unacknowledgedLeast = 3
+
 // GivenUp are the requests that wait and whose clients have closed, where that is most of
 // them: the queue is then longer than the clients' patience, and room for more is room for more
 // of these.

@@ -142,5 +142,11 @@ func WithoutPoller(l *model.Listener) bool {
 	return l != nil && l.Connector != nil && l.Connector.WithoutPoller
 }
 
+// PollerBlocked reports whether that thread waits for something that is not its task, as a worker does.
+func PollerBlocked(l *model.Listener) bool {
+	d := DownstreamOf(l)
+	return d != nil && d.Workers != nil && d.Workers.PollerBlocked
+}
+
 // UnreadAny means that requests are there that nobody has read, of clients that are there or have left.
 func UnreadAny(l *model.Listener) bool { return WaitingRequests(l) > 0 }

@@ -85,21 +85,18 @@ func (s *Symptoms) Inside() int {
 	return 0
 }
 
-// InFiles is how many of the used up threads are in open(2) or write(2) on what is no socket,
-// where that is most of them, and which call most of these are in.
+// InFiles is how many of the used up threads are in a call on what is no socket, where that
+// is most of them, and which call most of these are in.
 func (s *Symptoms) InFiles() (n int, call string) {
 	d := reading.DownstreamOf(s.Now)
 	if !s.ThreadsFull || d == nil || d.Workers == nil {
 		return 0, ""
 	}
-	n, call = d.Workers.Opening+d.Workers.Writing, "open(2)"
-	if d.Workers.Writing > d.Workers.Opening {
-		call = "write(2)"
-	}
+	n = d.Workers.InFiles()
 	if float64(n) < mostOf*float64(s.busyOrAll()) {
 		return 0, ""
 	}
-	return n, call
+	return n, d.Workers.FileCall().String()
 }
 
 // ThreadsMayBeVain reports it: of threads that wait for a peer, perhaps, or inside the process,

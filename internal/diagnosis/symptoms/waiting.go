@@ -33,6 +33,22 @@ func (s *Symptoms) QueueStands(l *model.Listener) bool {
 	return reading.QueueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= s.T.Passing)
 }
 
+// Unacknowledged means that in both snapshots clients acknowledge nothing.
+func (s *Symptoms) Unacknowledged() bool {
+	return s.Both(func(l *model.Listener) bool { return reading.Unacknowledged(l) > 0 })
+}
+
+// LeftUnanswered means that clients left whose requests were begun, or waited, as many as a fifth of those
+// that came at least: fewer are those of people who click again.
+func (s *Symptoms) LeftUnanswered() bool {
+	n := s.Losses().AbandonedRequests
+	opens, known := s.Delta["PassiveOpens"]
+	return s.Now.Listening() && n >= leftLeast && known && 5*n >= opens
+}
+
+// leftLeast is of how many of them that is said.
+const leftLeast = 3
+
 // RequestsStand means that in both snapshots a request has been there for a second and longer of
 // which nobody has read a byte, and no limit of the threads explains it. A thread that is
 // free takes one within a millisecond (NioEndpoint.Poller).

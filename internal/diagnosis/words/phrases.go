@@ -135,6 +135,12 @@ func Stage(s *symptoms.Symptoms, c model.Cause) string {
 	return text + stageAside(s, c)
 }
 
+// Unacknowledged says how many clients nothing comes back from.
+func Unacknowledged(s *symptoms.Symptoms) string {
+	n := reading.Unacknowledged(s.Now)
+	return phrase.Sprintf("%d of %s %s no sign of their clients: what was sent is repeated again and again, and nothing acknowledges it", n, phrase.Count(s.Now.Connections.Accepted, "connection"), phrase.Verb(n, "has", "have"))
+}
+
 // TimeWait says how many of the ports are in TIME_WAIT, where they are most of
 // them, and what is not known of these.
 func TimeWait(s *symptoms.Symptoms) string {

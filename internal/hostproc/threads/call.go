@@ -21,10 +21,13 @@ const (
 	CallEpoll                   // epoll_wait and its like
 	CallFutex                   // futex, waiting
 	CallSleep                   // nanosleep, clock_nanosleep
-	CallReceive                 // read, readv, recvfrom, recvmsg
+	CallReceive                 // read, readv, pread64, recvfrom, recvmsg
 	CallConnect                 // connect
 	CallOpen                    // open, openat, openat2
 	CallWrite                   // write, writev, pwrite64
+	CallLock                    // fcntl with F_SETLKW, flock
+	CallSync                    // fsync, fdatasync
+	CallStat                    // stat, lstat, newfstatat, statx
 	CallOther
 )
 
@@ -51,9 +54,12 @@ type callNumbers struct {
 	epollWait, epollPwait, epollPwait2 int
 	nanosleep, clockNanosleep          int
 	read, readv, recvfrom, recvmsg     int
+	pread64                            int
 	connect                            int
 	open, openat, openat2              int
 	write, writev, pwrite64            int
+	fcntl, flock, fsync, fdatasync     int
+	stat, lstat, newfstatat, statx     int
 }
 
 // callsOf is the table of an architecture, by GOARCH: arch/x86/entry/syscalls/
@@ -65,14 +71,16 @@ func callsOf(goarch string) (callNumbers, bool) {
 			accept: 43, accept4: 288, futex: 202, poll: 7, ppoll: 271,
 			epollWait: 232, epollPwait: 281, epollPwait2: 441, nanosleep: 35, clockNanosleep: 230,
 			read: 0, readv: 19, recvfrom: 45, recvmsg: 47, connect: 42,
-			open: 2, openat: 257, openat2: 437, write: 1, writev: 20, pwrite64: 18,
+			open: 2, openat: 257, openat2: 437, write: 1, writev: 20, pwrite64: 18, pread64: 17,
+			fcntl: 72, flock: 73, fsync: 74, fdatasync: 75, stat: 4, lstat: 6, newfstatat: 262, statx: 332,
 		}, true
 	case "arm64", "riscv64", "loong64":
 		return callNumbers{
 			accept: 202, accept4: 242, futex: 98, poll: -1, ppoll: 73,
 			epollWait: -1, epollPwait: 22, epollPwait2: 441, nanosleep: 101, clockNanosleep: 115,
 			read: 63, readv: 65, recvfrom: 207, recvmsg: 212, connect: 203,
-			open: -1, openat: 56, openat2: 437, write: 64, writev: 66, pwrite64: 68,
+			open: -1, openat: 56, openat2: 437, write: 64, writev: 66, pwrite64: 68, pread64: 67,
+			fcntl: 25, flock: 32, fsync: 82, fdatasync: 83, stat: -1, lstat: -1, newfstatat: 79, statx: 291,
 		}, true
 	}
 	return callNumbers{}, false
@@ -115,7 +123,7 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 		return Call{Kind: CallPoll, Timed: int32(words[2]) >= 0, Polled: polled(words)}
 	case n.ppoll:
 		return Call{Kind: CallPoll, Timed: words[2] != 0, Polled: polled(words)}
-	case n.read, n.readv, n.recvfrom, n.recvmsg:
+	case n.read, n.readv, n.pread64, n.recvfrom, n.recvmsg:
 		return Call{Kind: CallReceive, FD: int(int32(words[0]))}
 	case n.connect:
 		return Call{Kind: CallConnect, FD: int(int32(words[0]))}
@@ -123,6 +131,17 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 		return Call{Kind: CallOpen}
 	case n.write, n.writev, n.pwrite64:
 		return Call{Kind: CallWrite, FD: int(int32(words[0]))}
+	case n.fcntl:
+		if words[1] != setLockWait && words[1] != setOpenLockWait {
+			return Call{Kind: CallOther}
+		}
+		return Call{Kind: CallLock}
+	case n.flock:
+		return Call{Kind: CallLock}
+	case n.fsync, n.fdatasync:
+		return Call{Kind: CallSync}
+	case n.stat, n.lstat, n.newfstatat, n.statx:
+		return Call{Kind: CallStat}
 	case n.epollWait, n.epollPwait:
 		return Call{Kind: CallEpoll, Timed: int32(words[3]) >= 0}
 	case n.epollPwait2:
@@ -132,6 +151,12 @@ func (n callNumbers) call(nr int, words [8]uint64) Call {
 	}
 	return Call{Kind: CallOther}
 }
+
+// The commands of fcntl that wait (F_SETLKW, F_OFD_SETLKW).
+const (
+	setLockWait     = 7
+	setOpenLockWait = 38
+)
 
 // polled: a thread that waits for one socket polls one descriptor.
 func polled(words [8]uint64) uint64 {
@@ -195,7 +220,7 @@ func hexDigit(c byte) (byte, bool) {
 
 // String is for messages.
 func (k CallKind) String() string {
-	names := [...]string{"unknown", "running", "accept", "poll", "epoll", "futex", "sleep", "receive", "connect", "other"}
+	names := [...]string{"unknown", "running", "accept", "poll", "epoll", "futex", "sleep", "receive", "connect", "open", "write", "lock", "sync", "stat", "other"}
 	if int(k) >= len(names) {
 		return strconv.Itoa(int(k))
 	}

@@ -8,9 +8,10 @@ import (
 // Workers are the threads of a process that handle the requests of its
 // connectors, as their names show them. It is for one goroutine at a time.
 type Workers struct {
-	PID  int
-	TIDs []int
-	Room *Room // nil: none
+	PID     int
+	TIDs    []int // the pollers' last
+	Room    *Room // nil: none
+	pollers int   // of TIDs
 	// threads is how many the process had when they were listed (the links of
 	// its task folder).
 	threads int
@@ -48,4 +49,16 @@ func IsWorker(comm string, ports []uint16, names []string) bool {
 type WorkerCall struct {
 	Call
 	Socket uint32
+	Poller bool // it is no worker, but the thread that hands requests to them
+}
+
+// IsPoller reports whether a thread of that name hands requests to the workers of a connector on
+// one of the ports.
+func IsPoller(comm string, ports []uint16) bool {
+	scheme, rest, _ := strings.Cut(comm, "-")
+	if scheme != "http" && scheme != "https" && scheme != "ajp" {
+		return false
+	}
+	port, tail := portIn(rest)
+	return port != 0 && slices.Contains(ports, port) && tail != "" && tail[0] == 'P'
 }

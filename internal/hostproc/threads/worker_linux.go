@@ -28,11 +28,18 @@ func ListWorkers(fs hostproc.FS, pid int, ports []uint16, names []string, before
 	}
 	before.Rest()
 	out := &Workers{PID: pid, threads: int(st.Nlink), sockets: make(map[int]uint32)}
+	var pollers []int
 	err := fs.ThreadNames(pid, func(tid int, comm string) {
-		if IsWorker(comm, ports, names) {
+		switch {
+		case IsWorker(comm, ports, names):
 			out.TIDs = append(out.TIDs, tid)
+		case IsPoller(comm, ports):
+			pollers = append(pollers, tid)
 		}
 	})
+	if len(out.TIDs) > 0 {
+		out.TIDs, out.pollers = append(out.TIDs, pollers...), len(pollers)
+	}
 	return out, err
 }
 
@@ -76,7 +83,7 @@ func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerC
 		if err != nil {
 			return fs.Wrap(w.PID, "worker threads", err)
 		}
-		fn(WorkerCall{Call: call, Socket: sockets.of(&call)})
+		fn(WorkerCall{Call: call, Socket: sockets.of(&call), Poller: i >= len(w.TIDs)-w.pollers})
 	}
 	return nil
 }

@@ -113,6 +113,14 @@ func kinds() []deployment {
 		named("IPv6 address of its own (http-nio-0:0:0:0:0:0:0:1-), 8 threads at a backend", 8, func(c *rig.Case) *rig.Server {
 			return c.Embedded(rig.JVM{}, tomcat("address=::1", "maxThreads=8")...)
 		}, func() rig.Clients { return rig.Clients{N: 24, Text: rig.Get(asking), Address: "[::1]:8080"} }),
+		{"nginx on the port: its master listens, and its worker has the connections", func(c *rig.Case) {
+			c.Nginx("keepalive_timeout 600s; server { listen 8080; location / { return 200 hello; } }")
+			clients := c.Hold(rig.Clients{N: 30, Text: rig.Get("/")})
+			c.Until("they are answered", func() bool { return clients.Answered.Load() >= 30 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = "30 connections of the worker's, all idle"
+			c.Both(rig.Port, "ok").Names("30 connections").Silent("belong to pid", "shutting down")
+		}},
 		{"settings that the Boot version ignores: server.tomcat.max-threads", func(c *rig.Case) {
 			s := c.Boot("none", rig.JVM{}, "server.tomcat.max-threads=7", "server.tomcat.max-connections=40")
 			c.Answers("127.0.0.1:8080")

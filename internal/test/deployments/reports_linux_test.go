@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -25,8 +26,8 @@ const reportsHead = `# Public reports, rebuilt
 Written by ` + "`make prove PROOF=reports`" + `: what people have told in public of servers that did not answer, rebuilt small
 on real servers. The letter is the habit of judging that it is a case of: A nobody accepts, B a thread that
 hands on has ended, C what clients saw, D resets by the server, E requests of clients that have left, G workers that are
-not recognised, H calls that are neither lock nor socket, I short pauses, J queues of the dead, K certain and inferred
-values, L protocols, M pools without a name, S settings that the version ignores.
+not recognised, F sockets that are not the listener's, H calls that are neither lock nor socket, I short pauses, J queues of the dead, K certain and inferred
+values, L protocols, M pools without a name, N a CPU that is not what is short, O a first instant that is over, S settings that the version ignores.
 
 | report | truth | tcpdiag says | so it is |
 |---|---|---|---|
@@ -54,7 +55,7 @@ func reports() []report {
 		panic("no case " + name)
 	}
 	const github = "https://github.com/"
-	return []report{
+	return slices.Concat(onThePort(), ofThreads(), ofClients(), []report{
 		{"A", github + "spring-projects/spring-boot/issues/55", "the port is bound before the application has started, and curl stalls", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, tomcat("deploy=600000")...)
 			c.Until("the port is open", func() bool { return c.Connects(rig.Port) })
@@ -138,6 +139,8 @@ func reports() []report {
 		}},
 		{"L", "https://tomcat.apache.org/connectors-doc/common_howto/timeouts.html", "a proxy's AJP connections that are only pinged", of(kinds(), "AJP: a proxy's connections that send pings, with room")},
 		{"M", github + "jdcloud-api/jdcloud-sdk-java/issues/297", "a client's pool has two connections to a host, which nobody has configured", of(kinds(), "a pool of three without a name, 12 handlers wait for one (the default interval)")},
+		{"N", github + "ccarrster/kraplow/issues/62", "the machine has CPU left, and the server does not answer: its threads sleep", of(shares(), "cpu.shares 64 beside eight loops on one CPU, 20 handlers that sleep")},
+		{"N", github + "ai-dynamo/dynamo/pull/15080", "many clients within a second at a warm server whose connections are taken", of(kinds(), "bursts of 300 on a warm server with 20 connections, half of the machine's CPU in use")},
 		{"S", github + "oceanbase/odc/pull/3201", "after an upgrade of Boot the old names of Tomcat's settings are ignored", of(kinds(), "settings that the Boot version ignores: server.tomcat.max-threads")},
-	}
+	})
 }

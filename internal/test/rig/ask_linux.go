@@ -49,6 +49,7 @@ func (c *Case) said(port int, text []byte) (*Said, error) {
 		return nil, err
 	}
 	s := &Said{c: c, Document: d, All: string(text)}
+	c.last = s.All
 	if port != 0 {
 		s.Listener = d.On(port)
 	}

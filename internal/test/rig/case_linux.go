@@ -31,6 +31,7 @@ type Case struct {
 	Viewer  *syscall.Credential // who runs tcpdiag; nil is the one who runs this
 	Outside []string            // what takes tcpdiag out of the namespaces of the case
 
+	last string        // what was said last
 	ends []func()      // the latest last
 	next *atomic.Int64 // of the local ports that clients choose
 }
@@ -56,6 +57,9 @@ func New(t testing.TB, table *Table, name string) *Case {
 		c.Unwind()
 		cancel()
 		t.Logf("\n  truth: %s\n  said:  %s", c.Row.Truth, c.Row.Said)
+		if t.Failed() {
+			t.Logf("all that was said last: %s", c.last)
+		}
 		if table != nil {
 			table.put(c.Row)
 		}

@@ -1,5 +1,6 @@
 import java.io.File;
 import java.util.concurrent.PriorityBlockingQueue;
+import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -12,7 +13,8 @@ import org.apache.tomcat.websocket.server.WsSci;
 
 /**
  * A Tomcat in somebody's own program. Arguments: "protocol=CLASS" begins a connector,
- * "executor=N" gives it an executor of N threads and a priority queue, anything else
+ * "executor=N" gives it an executor of N threads and a priority queue, "callers=N" one of N threads
+ * that hands what is too much back to the thread that brings it, anything else
  * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start,
  * "deploy=MS" has the application take so long to start, "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does.
  */
@@ -37,6 +39,7 @@ public class Embedded {
                     tomcat.setConnector(connector);
                 }
                 case "executor" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(priority(Integer.parseInt(pair[1])));
+                case "callers" -> ((AbstractProtocol<?>) connector.getProtocolHandler()).setExecutor(callers(Integer.parseInt(pair[1])));
                 case "pause" -> pause = Long.parseLong(pair[1]);
                 case "deploy" -> {
                     long ms = Long.parseLong(pair[1]);
@@ -79,6 +82,12 @@ public class Embedded {
         certificate.setCertificateKeystorePassword("changeit");
         host.addCertificate(certificate);
         return host;
+    }
+
+    private static ThreadPoolExecutor callers(int threads) {
+        AtomicInteger n = new AtomicInteger();
+        return new ThreadPoolExecutor(threads, threads, 1, TimeUnit.MINUTES, new SynchronousQueue<>(),
+                task -> new Thread(task, "http-nio-8080-exec-" + n.incrementAndGet()), new ThreadPoolExecutor.CallerRunsPolicy());
     }
 
     /** In no order that a request could know of; a Runnable is no Comparable. */

@@ -11,7 +11,7 @@ import java.util.concurrent.Semaphore;
 
 /**
  * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "to" another port (of "host"): a request there, whose answer
+ * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, what Hands does, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again, with "three" after a wait for one of three.
  */
@@ -28,6 +28,11 @@ class Work extends HttpServlet {
             request.startAsync().setTimeout(0);
             return;
         }
+        if (request.getParameter("task") != null) {
+            Hands.later(request.startAsync(), number(request, "task"));
+            return;
+        }
+        Hands.waitFor(request);
         if (request.getParameter("open") != null) {
             new FileInputStream(request.getParameter("open")).close();
         }

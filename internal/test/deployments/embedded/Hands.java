@@ -1,0 +1,112 @@
+import jakarta.servlet.AsyncContext;
+import jakarta.servlet.http.HttpServletRequest;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.Socket;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
+import java.util.ArrayDeque;
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Semaphore;
+
+/**
+ * Work that a handler leaves to somebody else and waits for: "common" milliseconds of a task
+ * of ForkJoinPool.commonPool, "program" a shell's command whose output it reads, "flock" a file to be
+ * locked, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "permit" milliseconds with one of three permits.
+ */
+final class Hands {
+    private static final ExecutorService eight = Executors.newFixedThreadPool(8);
+    private static final Queue<CompletableFuture<String>> asked = new ArrayDeque<>();
+    private static final Semaphore permits = new Semaphore(3);
+    private static Socket shared;
+
+    private Hands() {
+    }
+
+    /** Answers after so many milliseconds of one of eight threads, as an asynchronous controller does. */
+    static void later(AsyncContext context, long ms) {
+        context.setTimeout(0);
+        eight.execute(() -> {
+            try {
+                Thread.sleep(ms);
+                context.getResponse().getWriter().println("later");
+                context.complete();
+            } catch (IOException | InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        });
+    }
+
+    static void waitFor(HttpServletRequest request) throws IOException {
+        if (request.getParameter("common") != null) {
+            long ms = Long.parseLong(request.getParameter("common"));
+            CompletableFuture.runAsync(() -> sleep(ms)).join();
+        }
+        if (request.getParameter("program") != null) {
+            new ProcessBuilder("sh", "-c", request.getParameter("program")).start().getInputStream().read();
+        }
+        if (request.getParameter("flock") != null) {
+            lock(Path.of(request.getParameter("flock")));
+        }
+        if (request.getParameter("seed") != null) {
+            new SecureRandom().generateSeed(1);
+        }
+        if (request.getParameter("shared") != null) {
+            ask(Integer.parseInt(request.getParameter("shared")), request.getParameter("hold")).join();
+        }
+        if (request.getParameter("permit") != null) {
+            permits.acquireUninterruptibly();
+            sleep(Long.parseLong(request.getParameter("permit")));
+            permits.release();
+        }
+    }
+
+    /** One at a time: within a JVM a second lock of a file is an exception. */
+    private static synchronized void lock(Path path) throws IOException {
+        try (var file = FileChannel.open(path, StandardOpenOption.WRITE)) {
+            file.lock();
+        }
+    }
+
+    private static void sleep(long ms) {
+        try {
+            Thread.sleep(ms);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static synchronized CompletableFuture<String> ask(int port, String hold) throws IOException {
+        if (shared == null) {
+            shared = new Socket("127.0.0.1", port);
+            Thread reader = new Thread(Hands::read, "shared-reader");
+            reader.setDaemon(true);
+            reader.start();
+        }
+        CompletableFuture<String> answer = new CompletableFuture<>();
+        synchronized (asked) {
+            asked.add(answer);
+        }
+        shared.getOutputStream().write((hold + "\n").getBytes());
+        return answer;
+    }
+
+    private static void read() {
+        try {
+            BufferedReader lines = new BufferedReader(new InputStreamReader(shared.getInputStream()));
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                synchronized (asked) {
+                    asked.remove().complete(line);
+                }
+            }
+        } catch (IOException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}
