@@ -93,6 +93,34 @@ func gated() look {
 }
 
 // scenariosClaims are causes that hold on positive evidence, each with what refutes it.
+// closing are connections that the server has closed.
+func closing(n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		if l.Connections == nil {
+			l.Connections = &model.Connections{}
+		}
+		l.Connections.States = map[string]int{"TIME_WAIT": n}
+	}
+}
+
+// unacknowledged are connections of clients from which nothing comes back.
+func unacknowledged(n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		if l.Connections == nil {
+			l.Connections = &model.Connections{}
+		}
+		l.Connections.Accepted += n
+		l.Connections.Phases[model.Sending] += n
+		l.Connections.Unacknowledged = n
+	}
+}
+
+// blocked is a poller that does a worker's work, and requests that nobody reads.
+func blocked(l *model.Listener) {
+	l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 10, Parked: 10, PollerBlocked: true}}
+	l.Connections.Unread = 3 * time.Second
+}
+
 func scenariosClaims() []scenario {
 	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
 	paused := func() look { return fresh().queue(11, 3*time.Second) }
@@ -406,6 +434,31 @@ func scenariosClaims() []scenario {
 		{
 			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
 			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
+		},
+		{
+			name: "a proxy asks on connections that keepAliveTimeout has closed", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+		},
+		{
+			name: "RSTs to a port without a listener, beside an idle server", status: ok,
+			now: fresh().do(closing(2)), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 1000, 3 },
+		},
+		{
+			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},
+			now: fresh().do(unacknowledged(20)), before: fresh().do(unacknowledged(20)),
+		},
+		{
+			name: "one of a hundred clients acknowledges nothing", status: ok, notCodes: []string{"unacknowledged"},
+			now: fresh().idle(100).do(unacknowledged(1)), before: fresh().idle(100).do(unacknowledged(1)),
+		},
+		{
+			name: "streams of clients whose network is gone take all connections", status: saturated, cause: model.CauseMaxConnections, chain: chainOf(maxConns),
+			now:    tomcat(200, 20, 10).pool(10).do(unacknowledged(20)).queue(5, 3*time.Second),
+			before: tomcat(200, 20, 10).pool(10).do(unacknowledged(20)).queue(5, 2*time.Second),
+		},
+		{
+			name: "the poller waits for what a worker waits for", status: saturated, cause: model.CauseNotReading, codes: []string{"poller_blocked"},
+			now: fresh().waiting(19).do(blocked), before: fresh().waiting(19).do(blocked),
 		},
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,

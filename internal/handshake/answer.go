@@ -99,7 +99,7 @@ func (t *Tracker) answer(a *attempt) {
 
 // leftAtOnceIn is how soon after it was let in a client ends its connection that never waited for
 // an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
-const leftAtOnceIn = 50
+const leftAtOnceIn = 10
 
 // leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side.
 func (a *attempt) leftAtOnce() bool {

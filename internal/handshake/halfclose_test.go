@@ -11,14 +11,17 @@ import (
 func TestAnswerAfterTheClientsFIN(t *testing.T) {
 	const request, response = 100, 400
 	for _, tt := range []struct {
-		name string
-		play func(s *script)
-		want Answers
+		name  string
+		stays float64 // seconds
+		play  func(s *script)
+		want  Answers
 	}{
-		{"it takes the answer, of which nothing else is read", func(*script) {}, Answers{Answered: 1}},
-		{"it acknowledges the answer", func(s *script) { s.in(flagACK, s.isn+request+2, serverISN+response+2) }, Answers{Answered: 1}},
-		{"it has left, and rejects it", func(s *script) { s.in(flagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
-		{"the RST comes later than the server's FIN", func(s *script) { s.wait(.1); s.in(flagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
+		{"it takes the answer, of which nothing else is read", .02, func(*script) {}, Answers{Answered: 1}},
+		{"it has left at once, as a check does behind the PROXY protocol's line", .003, func(s *script) { s.in(flagRST, s.isn+request+2, 0) }, Answers{Checks: 1}},
+		{"it shuts down its side at once, and takes the answer", .003, func(*script) {}, Answers{Answered: 1}},
+		{"it acknowledges the answer", .02, func(s *script) { s.in(flagACK, s.isn+request+2, serverISN+response+2) }, Answers{Answered: 1}},
+		{"it has left, and rejects it", .02, func(s *script) { s.in(flagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
+		{"the RST comes later than the server's FIN", .02, func(s *script) { s.wait(.1); s.in(flagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, Options{})
@@ -26,7 +29,7 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 			s.synAck()
 			s.acked()
 			s.has(Connection)
-			s.wait(.02)
+			s.wait(tt.stays)
 			s.in(flagFIN|flagACK, s.isn+request+1, serverISN+1)
 			s.wait(.13)
 			s.out(flagFIN|flagACK, serverISN+response+1, s.isn+request+2)

@@ -62,6 +62,8 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	to, _ := advice.ConnectionsWanted(s)
 	raise := func(text string) []model.Step { return raiseConnections(s, text, to) }
 	switch {
+	case s.Unacknowledged() && 2*reading.Unacknowledged(s.Now) > s.Now.Connections.Accepted:
+		return unacknowledgedSteps(), "maxConnections: a larger limit fills as well."
 	case reading.OfTheGone(s.Now) > 0:
 		do = append(do, advice.Action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
 		return do, "maxConnections: a larger limit fills as well."
@@ -103,8 +105,8 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 	to, covers := advice.ConnectionsWanted(s)
 	change := advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to)
 	raise := "Raise " + change + ": " + covers + "."
-	if n := reading.Unacknowledged(s.Now); n > 0 && 2*n > s.Now.Connections.Accepted {
-		return phrase.Sentences(phrase.Capital(words.Unacknowledged(s))+": their hosts or networks are gone (see unacknowledged), and each keeps its slot until net.ipv4.tcp_retries2 is over, some 15 minutes.",
+	if n := reading.Unacknowledged(s.Now); n > 0 && s.Unacknowledged() && 2*n > s.Now.Connections.Accepted {
+		return phrase.Sentences(phrase.Capital(words.Unacknowledged(s))+": their hosts or networks are gone (see unacknowledged), and each keeps its slot for some 15 minutes (net.ipv4.tcp_retries2).",
 			"Have the application end streams whose client does not answer (a heartbeat that the client acknowledges, or a lifetime), or lower net.ipv4.tcp_retries2 (8 is some 100 s). A larger maxConnections fills as well.")
 	}
 	if n := reading.OfTheGone(s.Now); n > 0 {

@@ -84,6 +84,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen():
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
+	case s.Unacknowledged():
+		return unacknowledgedSteps()
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name:
@@ -94,6 +96,15 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.Command("Look for longer, as root: slots that reset clients hold have not been counted", "sudo "+again(s, " --interval 5s"))}
 	}
 	return []model.Step{advice.Command("Give the limits that could not be found", again(s, " --max-connections N --max-threads N"))}
+}
+
+// unacknowledgedSteps are what to do about clients from which nothing comes back.
+func unacknowledgedSteps() []model.Step {
+	return []model.Step{
+		advice.Command("See what these clients have in common: one network, or all responses that are large", "ss -tino state established"),
+		advice.Action("Where large packets alone are lost (a tunnel's or VPN's smaller MTU): net.ipv4.tcp_mtu_probing=1, or clamp the MSS"),
+		advice.Action("Where the clients are gone: have the application end a stream whose client does not answer; the kernel tries for some 15 minutes (net.ipv4.tcp_retries2)"),
+	}
 }
 
 // again is the command that looks at this listener.

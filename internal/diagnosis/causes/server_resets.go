@@ -1,8 +1,6 @@
 package causes
 
 import (
-	"strings"
-
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -37,7 +35,7 @@ func serverResets() Cause {
 			if onlyEarly(s) {
 				return []model.Step{
 					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
-					{Text: "Keep them for longer than that here, or shorten it there", Setting: advice.KeepAliveSetting().Name(s.Now), From: strings.Trim(strings.TrimPrefix(keptFor(s), " (now "), ")")},
+					advice.Action(phrase.Sprintf("Keep them for longer than that here (%s%s), or shorten it there", advice.KeepAliveSetting().Name(s.Now), keptFor(s))),
 				}, "More threads or connections: these clients had been accepted."
 			}
 			if s.Delta["TCPAbortOnClose"] == 0 {
@@ -76,7 +74,7 @@ func keptFor(s *symptoms.Symptoms) string {
 	if t == nil || t.Value <= 0 {
 		return ""
 	}
-	return " (now " + phrase.Seconds(t.Value) + ")"
+	return ", now " + phrase.Seconds(t.Value)
 }
 
 // ResetPhrase says how many connections the server has reset.
