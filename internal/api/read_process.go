@@ -79,7 +79,7 @@ func (w *Workers) model() *model.Workers {
 		}
 		for call := range model.NumFileCalls {
 			if f.On == call.Name() {
-				out.Files[call] += f.Threads
+				out.AddFile(call, f.Threads)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func newWorkers(l *model.Listener) *Workers {
 			out.WaitingFor = append(out.WaitingFor, WaitFor{Peer: p.Address.String(), Threads: *p.Workers})
 		}
 	}
-	for call, n := range d.Workers.Files {
+	for call, n := range d.Workers.Files() {
 		if n > 0 {
 			out.WaitingFor = append(out.WaitingFor, WaitFor{On: model.FileCall(call).Name(), Threads: n})
 		}

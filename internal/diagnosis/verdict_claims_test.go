@@ -61,7 +61,7 @@ func theDead() look {
 // inCalls is a server of 8 busy threads, of which some are in open(2) and in write(2).
 func inCalls(opening, writing int) look {
 	return tomcat(8, 8192, 100).pool(8).inService(8).waiting(16).do(func(l *model.Listener) {
-		l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 8, Files: [model.NumFileCalls]int{model.FileOpen: opening, model.FileWrite: writing}, Running: 8 - opening - writing}}
+		l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 8, Opening: opening, Writing: writing, Running: 8 - opening - writing}}
 	})
 }
 

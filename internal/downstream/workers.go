@@ -62,7 +62,7 @@ func (w *Work) Add(state Worker, socket uint32) {
 		w.waiting[peer]++
 		w.sockets[socket] = struct{}{}
 	case state >= Opening:
-		w.workers.Files[model.FileOpen+model.FileCall(state-Opening)]++
+		w.workers.AddFile(model.FileCall(state-Opening), 1)
 	default:
 		w.workers.Other++
 	}

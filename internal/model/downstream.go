@@ -37,9 +37,10 @@ type Workers struct {
 	// Timed of the parked wait no longer than a timeout: for a timer, or for a pool
 	// that gives up. A lock, and what another thread is to hand over, have none.
 	Timed int
-	// Files are in a call on what is no socket: a file, a pipe. On a file system that
-	// answers, nobody is seen there.
-	Files [NumFileCalls]int
+	// These are in a call on what is no socket: a file, a pipe. On a file system that
+	// answers, nobody is seen there. They are in open(2), in write(2), in read(2), wait for the lock of a
+	// file, are in fsync(2), in stat(2).
+	Opening, Writing, ReadingFile, Locking, Syncing, Stating int
 	// PollerBlocked: the thread that hands requests to the others is itself in a call that is not
 	// for them: it waits for a lock or a timer, as a worker does.
 	PollerBlocked bool

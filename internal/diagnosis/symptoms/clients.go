@@ -157,8 +157,8 @@ func (s *Symptoms) ClosedUnread() bool {
 }
 
 // ClosedEarly are RSTs that answered segments of connections which this listener had closed: a fifth of
-// the connections that came at least, and no more than those closed ones that are still in the kernel's
-// table. What has a RST of its own reason is not counted: a refused client, a port without a listener, a
+// the connections that came at least, while others of those that were closed are still in the kernel's
+// table, from which such a RST removes one (TCP_TW_RST). What has a RST of its own reason is not counted: a refused client, a port without a listener, a
 // close with unread bytes or without lingering.
 func (s *Symptoms) ClosedEarly() uint64 {
 	n, known := s.Delta["OutRsts"]
@@ -169,7 +169,7 @@ func (s *Symptoms) ClosedEarly() uint64 {
 	for _, other := range []uint64{s.Delta["TCPAbortOnClose"], s.Delta["TCPAbortOnData"], s.Delta["AttemptFails"], s.Refused(), s.ResetByServer()} {
 		n -= min(n, other)
 	}
-	if n < closedUnreadLeast || 5*n < s.Delta["PassiveOpens"] || s.Delta["PassiveOpens"] == 0 || uint64(c.States["TIME_WAIT"]+c.States["FIN_WAIT2"]) < n {
+	if n < closedUnreadLeast || 5*n < s.Delta["PassiveOpens"] || s.Delta["PassiveOpens"] == 0 || 10*uint64(c.States["TIME_WAIT"]+c.States["FIN_WAIT2"]) < n {
 		return 0
 	}
 	return n

@@ -56,7 +56,7 @@ func (c *Case) said(port int, text []byte) (*Said, error) {
 	if s.Listener != nil {
 		v := s.Listener.Verdict
 		c.Row.Said = strings.TrimSpace(v.Status + " " + v.Cause + ": " + v.Summary)
-		for _, step := range s.Listener.Answer.Do {
+		for _, step := range v.Answer.Do {
 			c.Holds(step.To == "" || step.From != step.To, "advises the value in force: %s is %s", step.Setting, step.From)
 		}
 	}
