@@ -78,8 +78,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	}
 }
 
-// unacknowledgedAfter are repetitions one after the other, in vain: after two half a second has
-// gone by at least, on most networks more.
+// unacknowledgedAfter are repetitions one after the other without an answer: a second and
+// more has gone by then (TCP_RTO_MIN, doubled each time).
 const unacknowledgedAfter = 3
 
 // untouched: of a first request whose client has closed no byte was read. The FIN counts in
