@@ -32,7 +32,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive cmd/kubectl-tcpdiag
 
-.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
+.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site archive-image
 
 ##@ To see it
 
@@ -110,11 +110,12 @@ manifests: ## what is made of others: the static manifests, the chart's schema a
 package: $(GOLANGCI) ## archives, deb, rpm and checksums in dist/, the same bytes as goreleaser's; as root installed and removed under a real systemd
 	cd deploy/packages && $(GO) build -o $(TOOLS)/packages .
 	$(TOOLS)/packages
-	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive|Plugin|Krew)$$' ./deploy/systemd
+	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive|Plugin|Krew|ArchiverPackage)$$' ./deploy/systemd
 
 # `docker build` of another target needs a registry, this does not.
 ARCH          ?= $(shell $(GO) env GOARCH)
 IMAGE         ?= tcpdiag/tcpdiag:$(VERSION)
+ARCHIVE_IMAGE ?= tcpdiag/tcpdiag-archive:$(VERSION)
 DOCKER        ?= docker
 
 image: ## the image, with the binary that the Go here builds; ARCH=arm64 for the other architecture
@@ -122,6 +123,12 @@ image: ## the image, with the binary that the Go here builds; ARCH=arm64 for the
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/linux-$(ARCH)/tcpdiag ./cmd/tcpdiag
 	$(DOCKER) build -f deploy/docker/Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(IMAGE) .
+
+archive-image: ## the archiver's image, likewise
+	@command -v $(DOCKER) >/dev/null || { echo "$(DOCKER) is not installed (Debian: docker.io)"; exit 1; }
+	cd cmd/tcpdiag-archive && CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/linux-$(ARCH)/tcpdiag-archive .
+	$(DOCKER) build -f deploy/docker/archive.Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
+	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(ARCHIVE_IMAGE) .
 
 release: ## a release of the tag that is checked out, published: for the release workflow
 	GOBIN=$(TOOLS) $(GO) install github.com/anchore/syft/cmd/syft@v1.52.0
