@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
 
 const (
@@ -280,7 +281,7 @@ func (a *archiver) finish(f *following) bool {
 		a.unreadable(f.id, err)
 		return false
 	}
-	story, err := incident.Tell(bytes.NewReader(data))
+	story, err := story.Tell(bytes.NewReader(data))
 	if err != nil {
 		a.unreadable(f.id, err)
 		a.finished(f.id)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -44,7 +44,7 @@ type event struct {
 }
 
 // uidOf is the same for the same event of the same recording, in whatever run it is made.
-func uidOf(h *incident.Header, number int) string {
+func uidOf(h *recording.Header, number int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d", h.Host, h.ID, h.Began.UnixNano(), number))
 	return hex.EncodeToString(sum[:16])
 }

@@ -17,6 +17,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
 
 const (
@@ -253,12 +254,12 @@ func (a *archive) checksum(ctx context.Context, key string) string {
 }
 
 // story tells a recording that anybody may have put into the bucket.
-func (a *archive) story(ctx context.Context, key string) (*incident.Story, error) {
+func (a *archive) story(ctx context.Context, key string) (*story.Story, error) {
 	data, err := a.read(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	s, err := incident.Tell(bytes.NewReader(data))
+	s, err := story.Tell(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", key, oneLine(err.Error()))
 	}

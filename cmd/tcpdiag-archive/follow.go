@@ -7,7 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -68,10 +69,10 @@ type following struct {
 	id      string
 	cluster string
 	lines   *wholeLines
-	reader  *incident.Reader // nil before the first record is whole
-	summary incident.Summary
+	reader  *recording.Reader // nil before the first record is whole
+	summary recording.Summary
 	place   place
-	last    *incident.Frame
+	last    *recording.Frame
 	cause   model.Cause // of the latest record
 	changes int
 	number  int // of the next event
@@ -93,7 +94,7 @@ func (f *following) read(now time.Time) (events []event, ended bool, err error) 
 			f.noteGrowth(now)
 			return nil, false, err
 		}
-		if f.reader, err = incident.NewReader(f.lines); err != nil {
+		if f.reader, err = recording.NewReader(f.lines); err != nil {
 			return nil, false, err
 		}
 		f.reader.Header.ID = f.id // its name is its own, whatever is written in it
@@ -122,7 +123,7 @@ func (f *following) noteGrowth(now time.Time) {
 }
 
 // see makes an event of the first frame, and of one in trouble with another cause.
-func (f *following) see(frame *incident.Frame) *event {
+func (f *following) see(frame *recording.Frame) *event {
 	f.summary.See(frame)
 	first := f.last == nil
 	f.last = frame
@@ -141,7 +142,7 @@ func (f *following) see(frame *incident.Frame) *event {
 }
 
 // event is one at a frame, by the verdict of that moment.
-func (f *following) event(kind string, frame *incident.Frame) *event {
+func (f *following) event(kind string, frame *recording.Frame) *event {
 	v, h := &frame.Listener.Verdict, &f.reader.Header
 	e := f.about(kind, frame.At)
 	e.Status, e.Cause, e.Severe = v.Status.String(), bounded(string(v.Cause)), v.Status > model.StatusSaturated
@@ -155,7 +156,7 @@ func (f *following) event(kind string, frame *incident.Frame) *event {
 }
 
 // end is the event of a recording that has ended, by the whole of it.
-func (f *following) end(s *incident.Story) *event {
+func (f *following) end(s *story.Story) *event {
 	e := f.about(eventEnd, s.Summary.LastSeen)
 	if !s.Summary.Ended.IsZero() {
 		e.At = s.Summary.Ended
@@ -165,7 +166,7 @@ func (f *following) end(s *incident.Story) *event {
 	e.Reason, e.Lasted = bounded(sum.Reason), sum.Duration()
 	e.Turned, e.Dropped = sum.TurnedAway, sum.Dropped
 	if e.Reason == "" {
-		e.Reason = incident.EndInterrupted
+		e.Reason = recording.EndInterrupted
 	}
 	a := s.Answer()
 	e.Body = bodyOf(&a)

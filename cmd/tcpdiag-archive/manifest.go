@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
 
 // maxObject bounds a recording: the agent writes at most 8 MiB and its last record, a
@@ -30,7 +30,7 @@ type manifest struct {
 	Turned *uint64       `json:"turned_away,omitempty"`
 }
 
-func newManifest(f *following, s *incident.Story, data []byte) *manifest {
+func newManifest(f *following, s *story.Story, data []byte) *manifest {
 	sum := sha256.Sum256(data)
 	return &manifest{
 		ID: f.id, Key: keyOf(&f.place, &f.reader.Header), SHA256: hex.EncodeToString(sum[:]), Place: f.place, Port: s.Header.Port,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -26,7 +26,7 @@ type place struct {
 const longestName = 253
 
 // placeOf is that of a recording, by what its header and one of its frames say.
-func placeOf(cluster string, h *incident.Header, l *model.Listener) place {
+func placeOf(cluster string, h *recording.Header, l *model.Listener) place {
 	p := place{Cluster: cluster, Host: bounded(h.Host)}
 	if of := l.Process; of != nil {
 		p.PodUID, p.ContainerID = bounded(of.PodUID), bounded(of.Container)
@@ -48,7 +48,7 @@ func bounded(name string) string {
 
 // keyOf is the name of a recording's object: cluster/day/namespace/pod/ID. Those without a
 // pod are below _host, those of a pod whose name is not known below _pod.
-func keyOf(p *place, h *incident.Header) string {
+func keyOf(p *place, h *recording.Header) string {
 	namespace, pod := p.Namespace, p.Pod
 	switch {
 	case pod == "" && p.PodUID != "":

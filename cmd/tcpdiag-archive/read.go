@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/watch"
 	"github.com/tcpdiag/tcpdiag/internal/web"
@@ -229,11 +229,11 @@ func (o *readOptions) find(cmd *cobra.Command, name string) (*archive, string, e
 }
 
 func replay(data []byte, output string, w, stderr io.Writer) error {
-	r, err := incident.NewReader(bytes.NewReader(data))
+	r, err := recording.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
-	again := incident.Rejudge(r)
+	again := recording.Rejudge(r)
 	moments, err := again.All()
 	if err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -98,7 +99,7 @@ func TestFollowingAFileByteByByte(t *testing.T) {
 		got, ended = append(got, events...), end
 	}
 	require.True(t, ended)
-	story, err := incident.Tell(bytes.NewReader(text))
+	story, err := story.Tell(bytes.NewReader(text))
 	require.NoError(t, err)
 	require.Zero(t, f.reader.Damaged)
 	require.Equal(t, eventBegin, got[0].Kind)
@@ -143,7 +144,7 @@ func TestBackoffIsBounded(t *testing.T) {
 }
 
 func TestKeysAreSafe(t *testing.T) {
-	h := &incident.Header{ID: "000001-20260102T030405Z-8080", Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "../../etc"}
+	h := &recording.Header{ID: "000001-20260102T030405Z-8080", Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "../../etc"}
 	p := placeOf("c", h, &model.Listener{})
 	require.Equal(t, "c/2026-01-02/_host/.._.._etc/"+h.ID+suffix, keyOf(&p, h))
 	p = place{Cluster: "c", Namespace: "..", Pod: "a/b\x00\n"}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/version"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
@@ -92,13 +93,13 @@ func (i *incidents) open(w http.ResponseWriter, r *http.Request) (io.ReadCloser,
 	return in, err == nil
 }
 
-func (i *incidents) story(w http.ResponseWriter, r *http.Request) (*incident.Story, bool) {
+func (i *incidents) story(w http.ResponseWriter, r *http.Request) (*story.Story, bool) {
 	in, ok := i.open(w, r)
 	if !ok {
 		return nil, false
 	}
 	defer func() { _ = in.Close() }()
-	s, err := incident.Tell(in)
+	s, err := story.Tell(in)
 	if err != nil {
 		reply(w, http.StatusUnprocessableEntity, "the recording cannot be read: "+model.Printable(err.Error())+"\n")
 		return nil, false

@@ -3,7 +3,8 @@ package api
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -97,7 +98,7 @@ type IncidentSecond struct {
 }
 
 // NewIncidents is the document of a list.
-func NewIncidents(list []incident.Summary) Incidents {
+func NewIncidents(list []recording.Summary) Incidents {
 	out := Incidents{Schema: IncidentsSchema, Incidents: make([]IncidentSummary, 0, len(list))}
 	for i := range list {
 		out.Incidents = append(out.Incidents, newSummary(&list[i]))
@@ -105,7 +106,7 @@ func NewIncidents(list []incident.Summary) Incidents {
 	return out
 }
 
-func newSummary(s *incident.Summary) IncidentSummary {
+func newSummary(s *recording.Summary) IncidentSummary {
 	out := IncidentSummary{
 		ID: s.ID, Address: s.Address, Port: s.Port, Pod: newPod(s.Pod), NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
 		Reason: s.Reason, Status: s.Status.String(), Cause: string(s.Cause), Summary: s.Text, DroppedPackets: s.Dropped,
@@ -118,7 +119,7 @@ func newSummary(s *incident.Summary) IncidentSummary {
 }
 
 // NewIncident is the document of a recording.
-func NewIncident(s *incident.Story) Incident {
+func NewIncident(s *story.Story) Incident {
 	out := Incident{
 		Schema: IncidentSchema, IncidentSummary: newSummary(&s.Summary),
 		Version: s.Header.Version, Host: s.Header.Host, Kernel: s.Header.Kernel,
@@ -145,7 +146,7 @@ func NewIncident(s *incident.Story) Incident {
 	return out
 }
 
-func newSecond(p incident.Point) IncidentSecond {
+func newSecond(p recording.Point) IncidentSecond {
 	out := IncidentSecond{Time: p.At, Status: p.Status.String(), DroppedPackets: p.Drops, AcceptQueuePeak: p.Peak, Cause: string(p.Cause)}
 	if p.Inside >= 0 {
 		out.Clients = &p.Inside
@@ -153,7 +154,7 @@ func newSecond(p incident.Point) IncidentSecond {
 	if p.InFlight >= 0 {
 		out.DownstreamInFlight = &p.InFlight
 	}
-	for i, name := range incident.Stages() {
+	for i, name := range recording.Stages() {
 		if used := p.Used[i]; used >= 0 {
 			if out.UsedPercent == nil {
 				out.UsedPercent = make(map[string]int8)

@@ -23,7 +23,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
@@ -191,7 +191,7 @@ func (v *victim) kept(t *testing.T, seen, at time.Time) (age time.Duration) {
 	require.Len(t, files, 1)
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
-	r, err := incident.NewReader(bytes.NewReader(text))
+	r, err := recording.NewReader(bytes.NewReader(text))
 	require.NoError(t, err)
 	var last time.Time
 	for {
@@ -214,7 +214,7 @@ func (v *victim) kept(t *testing.T, seen, at time.Time) (age time.Duration) {
 	return at.Sub(last)
 }
 
-func requireSameVerdict(t *testing.T, f *incident.Frame) {
+func requireSameVerdict(t *testing.T, f *recording.Frame) {
 	t.Helper()
 	v, same, judged := f.Replay()
 	require.True(t, judged)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -28,9 +28,9 @@ func resigned(t *testing.T, text []byte, from, to string) (out []byte) {
 
 func momentsOf(t *testing.T, in io.Reader) []*model.Snapshot {
 	t.Helper()
-	r, err := incident.NewReader(in)
+	r, err := recording.NewReader(in)
 	require.NoError(t, err)
-	j := incident.Rejudge(r)
+	j := recording.Rejudge(r)
 	out, err := j.All()
 	require.NoError(t, err)
 	return out

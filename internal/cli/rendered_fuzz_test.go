@@ -14,7 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/web"
@@ -50,11 +51,11 @@ func withEdge(text []byte, which int, value string) []byte {
 // rendered does with a recording all that the commands and the agent do.
 func rendered(tb testing.TB, text []byte) {
 	tb.Helper()
-	if story, err := incident.Tell(bytes.NewReader(text)); err == nil {
+	if story, err := story.Tell(bytes.NewReader(text)); err == nil {
 		for _, draw := range []func() error{
 			func() error { return render.Incident(io.Discard, story, render.TextOptions{}) },
 			func() error { return render.IncidentJSON(io.Discard, story) },
-			func() error { return render.IncidentsJSON(io.Discard, []incident.Summary{story.Summary}) },
+			func() error { return render.IncidentsJSON(io.Discard, []recording.Summary{story.Summary}) },
 			func() error { return web.IncidentReport(io.Discard, story, "1.2.3") },
 		} {
 			if err := draw(); err != nil && bytes.Contains([]byte(err.Error()), []byte("\n")) {
@@ -62,11 +63,11 @@ func rendered(tb testing.TB, text []byte) {
 			}
 		}
 	}
-	r, err := incident.NewReader(bytes.NewReader(text))
+	r, err := recording.NewReader(bytes.NewReader(text))
 	if err != nil {
 		return
 	}
-	j := incident.Rejudge(r)
+	j := recording.Rejudge(r)
 	moments, err := j.All()
 	if err != nil || len(moments) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -67,11 +67,11 @@ func (o *replayOptions) run(ctx context.Context, name string, stdin io.Reader, w
 		return fmt.Errorf("replay: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	r, err := incident.NewReader(in)
+	r, err := recording.NewReader(in)
 	if err != nil {
 		return fmt.Errorf("replay: %s: %w", name, err)
 	}
-	j := incident.Rejudge(r)
+	j := recording.Rejudge(r)
 	moments, err := j.All()
 	if err != nil {
 		return fmt.Errorf("replay: %s: %w", name, err)

@@ -12,13 +12,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
 
 // hostile are recordings of at most a megabyte a line that would become hundreds in memory.
 func hostile() map[string]string {
 	const many = 340_000
 	key := func(frame string) string { return `0 {"key":` + frame + "}\n" }
-	begin := `0 {"begin":{"schema":"` + Schema + `"}}` + "\n"
+	begin := `0 {"begin":{"schema":"` + recording.Schema + `"}}` + "\n"
 	return map[string]string{
 		"empty objects":      begin + key(`{"Listener":{"Limits":[`+strings.Repeat("{},", many)+`{}]}}`),
 		"numbers for limits": begin + key(`{"Listener":{"Limits":[`+strings.Repeat("1,", 500_000)+`1]}}`),
@@ -47,14 +50,14 @@ func TestMemoryOfHostileRecordings(t *testing.T) {
 		runtime.GC()
 		peak()
 		before := most
-		r, err := NewReader(bytes.NewReader(in))
+		r, err := recording.NewReader(bytes.NewReader(in))
 		require.NoError(t, err, name)
 		for err == nil {
 			_, err = r.Next()
 			peak()
 		}
-		require.True(t, errors.Is(err, io.EOF) || errors.Is(err, errLarge), "%s: %v", name, err)
-		_, _ = Tell(bytes.NewReader(in))
+		require.True(t, errors.Is(err, io.EOF) || errors.Is(err, recording.ErrLarge), "%s: %v", name, err)
+		_, _ = story.Tell(bytes.NewReader(in))
 		peak()
 		t.Logf("%-20s %4d KiB of text, %3d MiB of heap", name, len(in)>>10, (most-before)>>20)
 		require.Less(t, most-before, uint64(40<<20), name)
@@ -63,7 +66,7 @@ func TestMemoryOfHostileRecordings(t *testing.T) {
 
 // What real recordings hold is far below the bounds.
 func TestRealRecordingsAreMeasured(t *testing.T) {
-	r, err := NewReader(bytes.NewReader(aRecording(t, 30, 100)))
+	r, err := recording.NewReader(bytes.NewReader(aRecording(t, 30, 100)))
 	require.NoError(t, err)
 	for {
 		f, err := r.Next()
@@ -72,18 +75,18 @@ func TestRealRecordingsAreMeasured(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.NotNil(t, f)
-		document, err := decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
+		document, err := recording.Decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
 		require.NoError(t, err)
-		require.Less(t, weigh(document, reflect.TypeFor[Frame]()), maxFrame/2)
+		require.Less(t, recording.Weigh(document, reflect.TypeFor[recording.Frame]()), recording.MaxFrame/2)
 	}
 	require.Zero(t, r.Damaged)
-	require.True(t, measured([]byte(`{"Points":[`+strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900)+`[1]],"Samples":[{"runs":[`+strings.Repeat("1,", 18_000)+"1]}]}")))
+	require.True(t, recording.Measured([]byte(`{"Points":[`+strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900)+`[1]],"Samples":[{"runs":[`+strings.Repeat("1,", 18_000)+"1]}]}")))
 }
 
 func TestMeasured(t *testing.T) {
-	require.True(t, measured([]byte(`"`+strings.Repeat(",{[", 100_000)+`"`)), "in a text they are no values")
-	require.True(t, measured([]byte(`"\",`+strings.Repeat(`,`, 100_000)+`"`)), "a quoted quote does not end one")
-	require.False(t, measured([]byte(`["\\",`+strings.Repeat(`1,`, 100_000)+`1]`)), "a quoted backslash does not quote the quote")
-	require.False(t, measured([]byte(strings.Repeat("[", maxDepth+1))))
-	require.False(t, measured(fmt.Appendf(nil, "[%s1]", strings.Repeat("1,", maxValues))))
+	require.True(t, recording.Measured([]byte(`"`+strings.Repeat(",{[", 100_000)+`"`)), "in a text they are no values")
+	require.True(t, recording.Measured([]byte(`"\",`+strings.Repeat(`,`, 100_000)+`"`)), "a quoted quote does not end one")
+	require.False(t, recording.Measured([]byte(`["\\",`+strings.Repeat(`1,`, 100_000)+`1]`)), "a quoted backslash does not quote the quote")
+	require.False(t, recording.Measured([]byte(strings.Repeat("[", recording.MaxDepth+1))))
+	require.False(t, recording.Measured(fmt.Appendf(nil, "[%s1]", strings.Repeat("1,", recording.MaxValues))))
 }

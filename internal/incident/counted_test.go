@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -44,7 +46,7 @@ func TestClientsThatAreKnownLateAreCounted(t *testing.T) {
 		require.EqualValues(t, 630, *s.TurnedAway)
 		in, err := d.open(s.ID)
 		require.NoError(t, err)
-		story, err := Tell(in)
+		story, err := story.Tell(in)
 		require.NoError(t, err)
 		require.EqualValues(t, 630, *story.Summary.TurnedAway)
 	}
@@ -67,5 +69,5 @@ func TestARecordingEndsWhateverStillTries(t *testing.T) {
 		record(calm)
 	}
 	require.Empty(t, tracker.cases)
-	require.Equal(t, EndOver, d.shelf.list()[0].Reason)
+	require.Equal(t, recording.EndOver, d.shelf.list()[0].Reason)
 }

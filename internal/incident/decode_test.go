@@ -2,20 +2,19 @@ package incident
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -45,47 +44,28 @@ func TestForeignFiles(t *testing.T) {
 		"binary":  "\x7fELF\x02\x01\x01\x00\x00",
 		"endless": strings.Repeat("x", 3<<20),
 	} {
-		_, err := Tell(strings.NewReader(text))
-		require.ErrorIs(t, err, ErrForeign, name)
+		_, err := story.Tell(strings.NewReader(text))
+		require.ErrorIs(t, err, recording.ErrForeign, name)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	other, err := line{Begin: &Header{Schema: "tcpdiag.recording/v2"}}.encode()
+	other, err := recording.Line{Begin: &recording.Header{Schema: "tcpdiag.recording/v2"}}.Encode()
 	require.NoError(t, err)
-	_, err = Tell(bytes.NewReader(other))
+	_, err = story.Tell(bytes.NewReader(other))
 	require.ErrorContains(t, err, `"tcpdiag.recording/v2"`)
-	none, err := line{Begin: &Header{Schema: Schema}}.encode()
+	none, err := recording.Line{Begin: &recording.Header{Schema: recording.Schema}}.Encode()
 	require.NoError(t, err)
-	_, err = Tell(bytes.NewReader(none))
-	require.ErrorIs(t, err, errEmpty)
+	_, err = story.Tell(bytes.NewReader(none))
+	require.ErrorIs(t, err, story.ErrEmpty)
 }
 
 // A file without an end is not read to its end.
 func TestRecordingWithoutEnd(t *testing.T) {
-	begin, err := line{Begin: &Header{Schema: Schema}}.encode()
+	begin, err := recording.Line{Begin: &recording.Header{Schema: recording.Schema}}.Encode()
 	require.NoError(t, err)
 	for name, endless := range map[string]string{"lines": strings.Repeat("x", 10_000) + "\n", "one line": "x"} {
-		_, err := Tell(io.MultiReader(bytes.NewReader(begin), strings.NewReader(strings.Repeat(endless, 2*maxRead/len(endless)))))
-		require.ErrorIs(t, err, errLarge, name)
+		_, err := story.Tell(io.MultiReader(bytes.NewReader(begin), strings.NewReader(strings.Repeat(endless, 2*recording.MaxRead/len(endless)))))
+		require.ErrorIs(t, err, recording.ErrLarge, name)
 	}
-}
-
-// Some bytes can repeat a large frame: all frames together are bounded.
-func TestFramesAreBounded(t *testing.T) {
-	begin, err := line{Begin: &Header{Schema: Schema}}.encode()
-	require.NoError(t, err)
-	key, err := line{Key: mustJSON(t, Frame{Listener: model.Listener{Verdict: model.Verdict{Summary: strings.Repeat("x", 900_000)}}})}.encode()
-	require.NoError(t, err)
-	next, err := line{Next: json.RawMessage("{}")}.encode()
-	require.NoError(t, err)
-	r, err := NewReader(bytes.NewReader(slices.Concat(begin, key, bytes.Repeat(next, 20))))
-	require.NoError(t, err)
-	r.whole = maxWhole - 2_500_000
-	for range 3 {
-		_, err = r.Next()
-		require.NoError(t, err)
-	}
-	_, err = r.Next()
-	require.ErrorIs(t, err, errLarge)
 }
 
 // After a damaged record a reader continues with the next whole frame.
@@ -96,41 +76,14 @@ func TestDamagedRecord(t *testing.T) {
 	r, frames := readAll(t, bytes.NewReader(bytes.Join(lines, nil)))
 	require.Len(t, frames, 110-r.Damaged, "one damaged record costs those up to the next whole frame")
 	require.Greater(t, r.Damaged, 1)
-	require.Less(t, r.Damaged, keyEvery)
+	require.Less(t, r.Damaged, recording.KeyEvery)
 	for _, f := range frames {
 		_, same, _ := f.Replay()
 		require.True(t, same)
 	}
-	story, err := Tell(bytes.NewReader(bytes.Join(lines, nil)))
+	story, err := story.Tell(bytes.NewReader(bytes.Join(lines, nil)))
 	require.NoError(t, err)
 	require.Equal(t, r.Damaged, story.Damaged)
-}
-
-func TestImpossibleValues(t *testing.T) {
-	f := &Frame{Listener: model.Listener{Verdict: model.Verdict{Status: 99}}}
-	require.ErrorIs(t, f.check(), errImpossible)
-	f = &Frame{Listener: model.Listener{AcceptQueue: &model.AcceptQueue{Limit: -1}}}
-	require.ErrorIs(t, f.check(), errImpossible)
-	f = &Frame{Points: []Point{{Status: -1}}}
-	require.ErrorIs(t, f.check(), errImpossible)
-	require.NoError(t, new(Frame).check())
-}
-
-func TestMergePatch(t *testing.T) {
-	for _, test := range []struct{ from, to, want string }{
-		{`{"a":1}`, `{"a":1}`, ``},
-		{`{"a":1}`, `{"a":2}`, `{"a":2}`},
-		{`{"a":1,"b":2}`, `{"a":1}`, `{"b":null}`},
-		{`{"a":1,"b":2}`, `{"a":1,"b":null}`, `{"b":null}`},
-		{`{"a":null}`, `{}`, ``},
-		{`{"a":{"b":1,"c":2}}`, `{"a":{"b":1,"c":3}}`, `{"a":{"c":3}}`},
-		{`{"a":[1,2]}`, `{"a":[1]}`, `{"a":[1]}`},
-		{`{"a":1}`, `{"a":{"b":18446744073709551615}}`, `{"a":{"b":18446744073709551615}}`},
-	} {
-		patch, err := diff([]byte(test.from), []byte(test.to))
-		require.NoError(t, err)
-		require.Equal(t, test.want, string(patch), "%s -> %s", test.from, test.to)
-	}
 }
 
 // Whatever the bytes are: no panic, no endless reading, and what is read can be
@@ -144,9 +97,9 @@ func FuzzRecording(f *testing.F) {
 	m.Add([]byte(""))
 	m.Fuzz(func(t *testing.T, text []byte) {
 		for _, in := range [][]byte{text, signed(text)} {
-			r, err := NewReader(bytes.NewReader(in))
+			r, err := recording.NewReader(bytes.NewReader(in))
 			if err != nil {
-				if !errors.Is(err, ErrForeign) || strings.Contains(err.Error(), "\n") {
+				if !errors.Is(err, recording.ErrForeign) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("not one clear line: %v", err)
 				}
 				continue
@@ -159,7 +112,7 @@ func FuzzRecording(f *testing.F) {
 				frame.Replay()
 				frame.Snapshot(&r.Header, frame.Listener.Verdict)
 			}
-			if s, err := Tell(bytes.NewReader(in)); err == nil && s.Summary.Frames == 0 {
+			if s, err := story.Tell(bytes.NewReader(in)); err == nil && s.Summary.Frames == 0 {
 				t.Fatal("a story of nothing")
 			}
 		}
@@ -172,7 +125,7 @@ func signed(text []byte) []byte {
 	var out []byte
 	for l := range bytes.Lines(text) {
 		_, body, _ := bytes.Cut(bytes.TrimSuffix(l, []byte("\n")), []byte(" "))
-		out = append(fmt.Appendf(out, "%08x ", checksum(body)), append(body, '\n')...)
+		out = append(fmt.Appendf(out, "%08x ", recording.Checksum(body)), append(body, '\n')...)
 	}
 	return out
 }

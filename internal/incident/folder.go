@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 )
 
 // folder is the directory of the recordings. Whatever else is in it is left
@@ -228,7 +230,7 @@ func (f *folder) peek(id string, deadline time.Time) (e *entry, endless bool, er
 		e.Summary = end.Summary
 	} else if e.Summary, err = summarize(file, deadline); err != nil {
 		// Nobody can read it, but it takes up room: it goes with the oldest.
-		e.Summary = Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
+		e.Summary = recording.Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
 	} else {
 		endless = true
 	}
@@ -237,28 +239,28 @@ func (f *folder) peek(id string, deadline time.Time) (e *entry, endless bool, er
 }
 
 // finish appends the end; where it cannot be written, nothing is lost.
-func (f *folder) finish(id string, s *Summary) {
-	s.Ended, s.Reason = s.LastSeen, EndInterrupted
+func (f *folder) finish(id string, s *recording.Summary) {
+	s.Ended, s.Reason = s.LastSeen, recording.EndInterrupted
 	file, err := f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	text, err := line{End: &End{At: s.LastSeen, Reason: EndInterrupted, Summary: *s}}.encode()
+	text, err := recording.Line{End: &recording.End{At: s.LastSeen, Reason: recording.EndInterrupted, Summary: *s}}.Encode()
 	if err == nil {
 		_, _ = file.Write(append([]byte("\n"), text...)) // behind what was torn off
 	}
 }
 
 // lastRecord is the end of a recording that has one.
-func lastRecord(file io.ReaderAt, size int64) *End {
+func lastRecord(file io.ReaderAt, size int64) *recording.End {
 	const most = 64 << 10
 	tail := make([]byte, min(size, most))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return nil
 	}
 	text := strings.TrimSuffix(string(tail), "\n")
-	l, err := newLines(strings.NewReader(text[strings.LastIndexByte(text, '\n')+1:] + "\n")).line()
+	l, err := recording.NewLines(strings.NewReader(text[strings.LastIndexByte(text, '\n')+1:] + "\n")).Line()
 	if err != nil {
 		return nil
 	}
@@ -268,17 +270,17 @@ func lastRecord(file io.ReaderAt, size int64) *End {
 var errLate = errors.New("it was not ended, and to read the whole of it would have taken too long")
 
 // summarize reads a recording whose end is missing, frame by frame, until the deadline.
-func summarize(in io.Reader, deadline time.Time) (Summary, error) {
-	r, err := NewReader(in)
+func summarize(in io.Reader, deadline time.Time) (recording.Summary, error) {
+	r, err := recording.NewReader(in)
 	if err != nil {
-		return Summary{}, err
+		return recording.Summary{}, err
 	}
 	s := r.Header.Summary()
 	for time.Now().Before(deadline) {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			if !r.Behind.At.IsZero() {
-				s.pass(&r.Behind)
+				s.Pass(&r.Behind)
 			}
 			return s, nil
 		}

@@ -7,6 +7,9 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
 
 // maxListed bounds how many recordings of a directory are listed, the latest.
@@ -30,12 +33,12 @@ func (l *Library) Close() { l.folder.close() }
 
 // List is what the latest recordings hold, in brief, the latest first. Those that
 // cannot be read are left out.
-func (l *Library) List() ([]Summary, error) {
+func (l *Library) List() ([]recording.Summary, error) {
 	ids, err := l.folder.ids()
 	if err != nil {
 		return nil, err
 	}
-	var out []Summary
+	var out []recording.Summary
 	for _, id := range slices.Backward(ids) {
 		if len(out) == maxListed {
 			break
@@ -67,13 +70,13 @@ func (l *Library) Open(id string) (*os.File, error) {
 }
 
 // Tell reads a recording. The error is ErrUnknown where there is none of that ID.
-func (l *Library) Tell(id string) (*Story, error) {
+func (l *Library) Tell(id string) (*story.Story, error) {
 	in, err := l.Open(id)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
-	s, err := Tell(in)
+	s, err := story.Tell(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(id), err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -154,17 +155,17 @@ func (v *life) fill(l *model.Listener, kind trouble) {
 // direct writes at once what a tracker has to record.
 type direct struct {
 	*writer
-	frames []*Frame // of the latest recording
-	full   bool     // no room in the queue
+	frames []*recording.Frame // of the latest recording
+	full   bool               // no room in the queue
 }
 
-func (d *direct) begin(c *open, h *Header) bool {
+func (d *direct) begin(c *open, h *recording.Header) bool {
 	d.write(job{of: c, begin: h})
 	d.frames = nil
 	return true
 }
 
-func (d *direct) frame(c *open, f *Frame) bool {
+func (d *direct) frame(c *open, f *recording.Frame) bool {
 	if d.full {
 		c.lost = true
 		return true
@@ -175,12 +176,12 @@ func (d *direct) frame(c *open, f *Frame) bool {
 	return true
 }
 
-func (d *direct) tick(c *open, t *Tick) bool {
+func (d *direct) tick(c *open, t *recording.Tick) bool {
 	d.write(job{of: c, tick: t})
 	return true
 }
 
-func (d *direct) end(c *open, e *End) bool {
+func (d *direct) end(c *open, e *recording.End) bool {
 	d.write(job{of: c, end: e})
 	return true
 }
@@ -202,11 +203,11 @@ func (t *tracker) record(s *model.Snapshot, to recordings) {
 	t.observe(s, to)
 }
 
-func readAll(t *testing.T, in io.Reader) (*Reader, []*Frame) {
+func readAll(t *testing.T, in io.Reader) (*recording.Reader, []*recording.Frame) {
 	t.Helper()
-	r, err := NewReader(in)
+	r, err := recording.NewReader(in)
 	require.NoError(t, err)
-	var out []*Frame
+	var out []*recording.Frame
 	for {
 		f, err := r.Next()
 		if errors.Is(err, io.EOF) {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
@@ -49,10 +50,10 @@ type Recorder struct {
 // job is a record on its way to the disk.
 type job struct {
 	of    *open
-	begin *Header
-	frame *Frame
-	tick  *Tick
-	end   *End
+	begin *recording.Header
+	frame *recording.Frame
+	tick  *recording.Tick
+	end   *recording.End
 	after bool // frames before it were lost
 }
 
@@ -69,7 +70,7 @@ func NewRecorder(o Options) *Recorder {
 func (r *Recorder) History() *History { return r.history }
 
 // List are the recordings that are kept, the latest first.
-func (r *Recorder) List() []Summary { return r.writer.shelf.list() }
+func (r *Recorder) List() []recording.Summary { return r.writer.shelf.list() }
 
 // Open opens a recording to read it, ErrUnknown where there is none.
 func (r *Recorder) Open(id string) (io.ReadCloser, error) { return r.writer.open(id) }
@@ -130,7 +131,7 @@ func (r *Recorder) offer(j job) bool {
 	}
 }
 
-func (r *Recorder) begin(c *open, h *Header) bool {
+func (r *Recorder) begin(c *open, h *recording.Header) bool {
 	h.Version = r.options.Version
 	if !r.offer(job{of: c, begin: h}) {
 		return false
@@ -139,7 +140,7 @@ func (r *Recorder) begin(c *open, h *Header) bool {
 	return true
 }
 
-func (r *Recorder) frame(c *open, f *Frame) bool {
+func (r *Recorder) frame(c *open, f *recording.Frame) bool {
 	if !r.offer(job{of: c, frame: f, after: c.lost}) {
 		r.lost.Add(1)
 		c.lost = true
@@ -149,8 +150,8 @@ func (r *Recorder) frame(c *open, f *Frame) bool {
 	return true
 }
 
-func (r *Recorder) tick(c *open, t *Tick) bool { return r.offer(job{of: c, tick: t}) }
+func (r *Recorder) tick(c *open, t *recording.Tick) bool { return r.offer(job{of: c, tick: t}) }
 
-func (r *Recorder) end(c *open, e *End) bool { return r.offer(job{of: c, end: e}) }
+func (r *Recorder) end(c *open, e *recording.End) bool { return r.offer(job{of: c, end: e}) }
 
 var errNoFolder = errors.New("no directory")

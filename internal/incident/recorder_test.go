@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -74,12 +76,12 @@ func TestLongHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 		d, _ = newDirect(t, dir, someLimits()) // the next start
 		found := d.shelf.list()
 		require.Len(t, found, 1)
-		require.Equal(t, EndInterrupted, found[0].Reason)
+		require.Equal(t, recording.EndInterrupted, found[0].Reason)
 		require.Equal(t, whole, found[0].Frames)
 		require.Equal(t, frames[whole-1].At, found[0].LastSeen)
 		in, err := d.open(found[0].ID)
 		require.NoError(t, err)
-		story, err := Tell(in)
+		story, err := story.Tell(in)
 		require.NoError(t, err)
 		require.Equal(t, found[0].Status, story.Summary.Status)
 		require.NoError(t, in.Close())
@@ -91,11 +93,11 @@ func TestLongHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 
 // requireSame compares as what is written: nil and empty lists are different,
 // times are moments.
-func requireSame(t *testing.T, want, got *Frame) {
+func requireSame(t *testing.T, want, got *recording.Frame) {
 	t.Helper()
-	a, err := line{Key: mustJSON(t, want)}.encode()
+	a, err := recording.Line{Key: mustJSON(t, want)}.Encode()
 	require.NoError(t, err)
-	b, err := line{Key: mustJSON(t, got)}.encode()
+	b, err := recording.Line{Key: mustJSON(t, got)}.Encode()
 	require.NoError(t, err)
 	require.Equal(t, string(a), string(b))
 }
@@ -116,13 +118,13 @@ func TestIncidentFromTheMinuteBeforeToTheMinuteAfter(t *testing.T) {
 	}
 	require.Empty(t, tracker.cases)
 	s := d.shelf.list()[0]
-	require.Equal(t, EndOver, s.Reason)
+	require.Equal(t, recording.EndOver, s.Reason)
 	require.Equal(t, model.StatusLosing, s.Status)
 	require.Equal(t, model.CauseMaxConnections, s.Cause)
 	require.Equal(t, v.total, s.Dropped)
 	in, err := d.open(s.ID)
 	require.NoError(t, err)
-	story, err := Tell(in)
+	story, err := story.Tell(in)
 	require.NoError(t, err)
 	require.False(t, story.Torn)
 	require.Equal(t, s, story.Summary)
@@ -158,7 +160,7 @@ func TestListenerThatIsGoneEndsItsIncident(t *testing.T) {
 	require.Empty(t, tracker.cases)
 	list := d.shelf.list()
 	require.Len(t, list, 1)
-	require.Equal(t, EndClosed, list[0].Reason)
+	require.Equal(t, recording.EndClosed, list[0].Reason)
 	require.Equal(t, model.StatusDown, list[0].Status)
 }
 
@@ -248,7 +250,7 @@ func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
 	require.Less(t, len(d.frames), 120+45)
 	in, err := d.open(d.shelf.list()[0].ID)
 	require.NoError(t, err)
-	story, err := Tell(in)
+	story, err := story.Tell(in)
 	require.NoError(t, err)
 	require.InDelta(t, v.total, story.Counted.Packets(), 50*12, "as of the last frame")
 	require.InDelta(t, v.total, story.Summary.Dropped, 150, "as of the last seconds")
@@ -257,7 +259,7 @@ func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
 	size := d.shelf.entries[0].size
 	d.shelf.mu.Unlock()
 	t.Logf("500 seconds of losses are %d bytes, a frame %d", size, size/int64(len(d.frames)))
-	require.Less(t, size, int64(maxRecording))
+	require.Less(t, size, int64(recording.MaxRecording))
 	last := story.Samples[len(story.Samples)-1].To
 	require.InDelta(t, 120_000, last-story.Header.Began.UnixMilli(), 2500, "samples end after two minutes")
 }
@@ -301,10 +303,10 @@ func TestRecorderWritesAndEnds(t *testing.T) {
 	stop()
 	require.NoError(t, <-done)
 	list := r.List()
-	require.Equal(t, EndStopped, list[0].Reason)
+	require.Equal(t, recording.EndStopped, list[0].Reason)
 	in, err := r.Open(list[0].ID)
 	require.NoError(t, err)
-	story, err := Tell(in)
+	story, err := story.Tell(in)
 	require.NoError(t, err)
 	require.Equal(t, "1.2.3", story.Header.Version)
 	_, err = r.Open("000002-20260102T030405Z-8080")
@@ -327,7 +329,7 @@ func TestSecondsInParts(t *testing.T) {
 	require.WithinDuration(t, v.now, s.LastSeen, time.Second, "nothing is older than the latest snapshot")
 	in, err := d.open(s.ID)
 	require.NoError(t, err)
-	story, err := Tell(in)
+	story, err := story.Tell(in)
 	require.NoError(t, err)
 	require.Equal(t, s.Dropped, story.Summary.Dropped)
 	var sum uint64
@@ -362,7 +364,7 @@ func TestManyIncidentsInMemoryShareItsRoom(t *testing.T) {
 		total += e.size
 		in, err := d.open(e.ID)
 		require.NoError(t, err)
-		story, err := Tell(in)
+		story, err := story.Tell(in)
 		require.NoError(t, err)
 		require.Equal(t, model.StatusLosing, story.Summary.Status)
 		require.GreaterOrEqual(t, story.Summary.Frames, 5)

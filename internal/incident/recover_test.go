@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 )
 
 // A recording without an end is read until the deadline; one with an end is listed by its last record, whatever
@@ -31,9 +33,9 @@ func TestRecoverInTime(t *testing.T) {
 	e, err = f.recover(id, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.NotZero(t, e.Frames)
-	require.Equal(t, EndInterrupted, e.Reason)
+	require.Equal(t, recording.EndInterrupted, e.Reason)
 
-	end, err := line{End: &End{Summary: Summary{Frames: 7, Port: 80}}}.encode()
+	end, err := recording.Line{End: &recording.End{Summary: recording.Summary{Frames: 7, Port: 80}}}.Encode()
 	require.NoError(t, err)
 	write(append(bytes.Repeat([]byte("garbage\n"), 1000), end...))
 	e, err = f.recover(id, time.Now().Add(-time.Second))

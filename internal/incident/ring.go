@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
@@ -95,7 +96,7 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		h.rings[KeyOf(l)] = r
 	}
 	r.owner, r.seen = ownerOf(l), h.last
-	r.add(newPoint(s.Time, l, r.totals))
+	r.add(recording.NewPoint(s.Time, l, r.totals))
 	if l.AcceptQueue != nil {
 		r.samples.add(l.AcceptQueue.Samples)
 	}
@@ -104,10 +105,10 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 
 func (r *ring) newest() *packed { return &r.points[(r.next+len(r.points)-1)%len(r.points)] }
 
-func (r *ring) add(p Point) {
-	switch s := p.pack(); {
+func (r *ring) add(p recording.Point) {
+	switch s := packPoint(p); {
 	case len(r.points) > 0 && r.newest().at == s.at:
-		*r.newest() = r.newest().unpack(causes()).merge(p).pack()
+		*r.newest() = packPoint(r.newest().unpack(causes()).Merge(p))
 	case len(r.points) < Span:
 		r.points = append(r.points, s)
 	default:
@@ -117,14 +118,14 @@ func (r *ring) add(p Point) {
 }
 
 // Points are a listener's seconds, the oldest first; none of one that is not known.
-func (h *History) Points(key Key) []Point {
+func (h *History) Points(key Key) []recording.Point {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.rings[key]
 	if r == nil {
 		return nil
 	}
-	out, known := make([]Point, 0, len(r.points)), causes()
+	out, known := make([]recording.Point, 0, len(r.points)), causes()
 	for i := range r.points {
 		out = append(out, r.points[(r.next+i)%len(r.points)].unpack(known))
 	}
@@ -133,7 +134,7 @@ func (h *History) Points(key Key) []Point {
 
 // Samples are the lengths of a listener's accept queue in the last minute, those
 // after a moment in Unix milliseconds.
-func (h *History) Samples(key Key, after int64) []Samples {
+func (h *History) Samples(key Key, after int64) []recording.Samples {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r := h.rings[key]; r != nil {
@@ -153,12 +154,12 @@ func AddressOf(l *model.Listener) string {
 
 // Before are the points of a listener, and before them, where nothing listens on its port,
 // those of who did last.
-func (h *History) Before(l *model.Listener) []Point {
+func (h *History) Before(l *model.Listener) []recording.Point {
 	own := h.Points(KeyOf(l))
 	if l.Listening() {
 		return own
 	}
-	var before []Point
+	var before []recording.Point
 	for _, key := range h.listened(l) {
 		if points := h.Points(key); len(before) == 0 || len(points) > 0 && points[len(points)-1].At > before[len(before)-1].At {
 			before = points

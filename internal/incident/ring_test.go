@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -32,7 +33,7 @@ func TestHistoryBySecond(t *testing.T) {
 		h.Observe(s)
 	}
 	unknown := [...]int8{-1, -1, -1, -1}
-	require.Equal(t, []Point{
+	require.Equal(t, []recording.Point{
 		{At: start.Unix(), Peak: 1, Inside: 11, InFlight: -1, Used: unknown}, // what was dropped before is not this second's
 		{At: start.Unix() + 1, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: 13, InFlight: -1, Used: unknown},
 		{At: start.Unix() + 3, Inside: 10, InFlight: -1, Used: unknown},

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -23,7 +25,7 @@ func TestCalmMinuteOfSamplesIsSomeBytes(t *testing.T) {
 	require.Len(t, m.parts, 1)
 	require.Len(t, m.parts[0].runs, 3)
 	got := m.after(0)
-	require.Equal(t, []Samples{{From: at(599.99).UnixMilli() - minute.Milliseconds(), To: at(599.99).UnixMilli(), Runs: []Run{{}}}}, got)
+	require.Equal(t, []recording.Samples{{From: at(599.99).UnixMilli() - minute.Milliseconds(), To: at(599.99).UnixMilli(), Runs: []recording.Run{{}}}}, got)
 }
 
 func TestSamplesOfTheLastMinute(t *testing.T) {
@@ -36,15 +38,15 @@ func TestSamplesOfTheLastMinute(t *testing.T) {
 	m.add(sampled(2, 2.99, model.QueueRun{Length: 5}))
 	m.add(sampled(3.5, 3.99, model.QueueRun{Length: 5})) // half a second without a sample
 	ms := func(s float64) int64 { return at(s).UnixMilli() }
-	whole := []Samples{
-		{ms(0), ms(0.99), []Run{{}}},
-		{ms(1), ms(1.99), []Run{{0, 3, 0}, {10, 101, 7}, {500, math.MaxUint32, 0}}},
-		{ms(2), ms(2.99), []Run{{0, 5, 0}}},
-		{ms(3.5), ms(3.99), []Run{{0, 5, 0}}},
+	whole := []recording.Samples{
+		{From: ms(0), To: ms(0.99), Runs: []recording.Run{{}}},
+		{From: ms(1), To: ms(1.99), Runs: []recording.Run{{At: 0, Length: 3, Dropped: 0}, {At: 10, Length: 101, Dropped: 7}, {At: 500, Length: math.MaxUint32, Dropped: 0}}},
+		{From: ms(2), To: ms(2.99), Runs: []recording.Run{{At: 0, Length: 5, Dropped: 0}}},
+		{From: ms(3.5), To: ms(3.99), Runs: []recording.Run{{At: 0, Length: 5, Dropped: 0}}},
 	}
 	require.Equal(t, whole, m.after(0))
 	require.Equal(t, whole[2:], m.after(ms(1.99)))
-	require.Equal(t, []Run{{0, 101, 0}, {399, math.MaxUint32, 0}}, m.after(ms(1.1))[0].Runs, "its drops were before")
+	require.Equal(t, []recording.Run{{At: 0, Length: 101, Dropped: 0}, {At: 399, Length: math.MaxUint32, Dropped: 0}}, m.after(ms(1.1))[0].Runs, "its drops were before")
 	require.Empty(t, m.after(ms(3.99)))
 	m.add(sampled(61.5, 62, busy...))
 	require.Equal(t, whole[2:], m.after(0)[:2], "a minute is kept")
@@ -70,16 +72,16 @@ func TestSamplesThatOverlapAreKeptOnce(t *testing.T) {
 		}
 	}
 	require.Equal(t, uint32(150), dropped)
-	require.Equal(t, Run{0, 49, 0}, got[1].Runs[0])
-	require.Equal(t, Run{500, 99, 1}, got[1].Runs[50])
+	require.Equal(t, recording.Run{At: 0, Length: 49, Dropped: 0}, got[1].Runs[0])
+	require.Equal(t, recording.Run{At: 500, Length: 99, Dropped: 1}, got[1].Runs[50])
 }
 
 func TestSamplesAsTheyAreWritten(t *testing.T) {
-	s := Samples{From: 1_700_000_000_000, To: 1_700_000_000_990, Runs: []Run{{0, 3, 0}, {10, 101, 7}, {500, 100, 0}}}
+	s := recording.Samples{From: 1_700_000_000_000, To: 1_700_000_000_990, Runs: []recording.Run{{At: 0, Length: 3, Dropped: 0}, {At: 10, Length: 101, Dropped: 7}, {At: 500, Length: 100, Dropped: 0}}}
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"from":1700000000000,"to":1700000000990,"runs":[0,3,0,10,101,7,490,100,0]}`, string(text))
-	var again Samples
+	var again recording.Samples
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, s, again)
 	for _, hostile := range []string{
@@ -100,17 +102,17 @@ func TestSamplesAsTheyAreWritten(t *testing.T) {
 }
 
 func TestPointAsItIsWritten(t *testing.T) {
-	p := Point{At: 1_700_000_000, Status: model.StatusLosing, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: -1, InFlight: 3, Used: [...]int8{100, 50, -1, 2}}
+	p := recording.Point{At: 1_700_000_000, Status: model.StatusLosing, Drops: 4, Cause: model.CauseMaxConnections, Peak: 7, Inside: -1, InFlight: 3, Used: [...]int8{100, 50, -1, 2}}
 	text, err := json.Marshal(p)
 	require.NoError(t, err)
 	require.Equal(t, `[1700000000,3,4,7,-1,3,100,50,-1,2,"max_connections"]`, string(text))
-	var again Point
+	var again recording.Point
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, p, again)
-	require.Equal(t, p, p.pack().unpack(causes()))
+	require.Equal(t, p, packPoint(p).unpack(causes()))
 
 	require.NoError(t, json.Unmarshal([]byte(`[1700000000,3,4,7,61]`), &again), "of the first recordings")
-	old := unknownPoint(1_700_000_000)
+	old := recording.UnknownPoint(1_700_000_000)
 	old.Status, old.Drops, old.Peak, old.Inside = model.StatusLosing, 4, 7, 61
 	require.Equal(t, old, again)
 	require.NoError(t, json.Unmarshal([]byte(`[1700000000,3,4,7,61,"slow_accept"]`), &again))
@@ -120,38 +122,19 @@ func TestPointAsItIsWritten(t *testing.T) {
 
 func TestFilling(t *testing.T) {
 	tick := func(n int) int64 { return int64(n) * 10 }
-	tell := func(runs ...Run) *Story {
-		return &Story{room: 21, Samples: []Samples{{From: at(0).UnixMilli(), To: at(10).UnixMilli(), Runs: runs}}}
+	tell := func(runs ...recording.Run) *story.Story {
+		return &story.Story{Room: 21, Samples: []recording.Samples{{From: at(0).UnixMilli(), To: at(10).UnixMilli(), Runs: runs}}}
 	}
-	require.Nil(t, tell(Run{}, Run{tick(3), 20, 0}).Filling(), "never full")
+	require.Nil(t, tell(recording.Run{}, recording.Run{At: tick(3), Length: 20, Dropped: 0}).Filling(), "never full")
 	require.Equal(t,
 		"The first client waited in the empty accept queue at 22:13:20.200; the queue was full (21) at 22:13:20.500, 0.3 s later; the first packet was dropped at 22:13:20.600.",
-		tell(Run{}, Run{tick(5), 3, 0}, Run{tick(10), 0, 0}, Run{tick(20), 1, 0}, Run{tick(50), 21, 0}, Run{tick(60), 21, 2}, Run{tick(90), 21, 5}).Filling().String())
+		tell(recording.Run{}, recording.Run{At: tick(5), Length: 3, Dropped: 0}, recording.Run{At: tick(10), Length: 0, Dropped: 0}, recording.Run{At: tick(20), Length: 1, Dropped: 0}, recording.Run{At: tick(50), Length: 21, Dropped: 0}, recording.Run{At: tick(60), Length: 21, Dropped: 2}, recording.Run{At: tick(90), Length: 21, Dropped: 5}).Filling().String())
 	require.Equal(t, "The queue was full (21) at 22:13:20.000; the first packet was dropped at 22:13:20.000.",
-		tell(Run{0, 21, 1}).Filling().String(), "nothing is known of the time before")
+		tell(recording.Run{At: 0, Length: 21, Dropped: 1}).Filling().String(), "nothing is known of the time before")
 	require.Equal(t, "The queue was full (21) at 22:13:20.100; the first packet was dropped at 22:13:20.100.",
-		tell(Run{}, Run{tick(10), 21, 1}).Filling().String(), "empty in one sample, full in the next")
+		tell(recording.Run{}, recording.Run{At: tick(10), Length: 21, Dropped: 1}).Filling().String(), "empty in one sample, full in the next")
 	require.Equal(t, "The first packet was dropped at 22:13:20.100.",
-		tell(Run{}, Run{tick(10), 0, 1}, Run{tick(20), 21, 4}).Filling().String(), "full between two samples, or not full at all")
-	full := tell(Run{}, Run{tick(10), 2, 0}, Run{tick(20), 21, 0}, Run{tick(30), 2, 0}, Run{tick(40), 21, 0}).Filling()
+		tell(recording.Run{}, recording.Run{At: tick(10), Length: 0, Dropped: 1}, recording.Run{At: tick(20), Length: 21, Dropped: 4}).Filling().String(), "full between two samples, or not full at all")
+	full := tell(recording.Run{}, recording.Run{At: tick(10), Length: 2, Dropped: 0}, recording.Run{At: tick(20), Length: 21, Dropped: 0}, recording.Run{At: tick(30), Length: 2, Dropped: 0}, recording.Run{At: tick(40), Length: 21, Dropped: 0}).Filling()
 	require.Equal(t, at(0.2).UnixMilli(), full.Full.UnixMilli(), "for the first time, where nothing was dropped")
-}
-
-func TestWhatWasFullFirst(t *testing.T) {
-	began := at(60)
-	s := &Story{Header: Header{Began: began}}
-	for i := range int64(90) {
-		p := unknownPoint(at(0).Unix() + i)
-		p.Used = [...]int8{int8(min(100, i)), 100, 3, -1}
-		if i == 30 {
-			p.Used[1] = 99
-		}
-		if i >= 65 {
-			p.Used[0] = 100
-		}
-		s.Points = append(s.Points, p)
-	}
-	require.Equal(t, []string{"all threads were busy from 22:13:51", "all of maxConnections were in use from 22:14:25"}, s.filled())
-	s.Points = s.Points[31:]
-	require.Equal(t, "all threads were busy when the recording begins", s.filled()[0])
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
@@ -48,7 +49,7 @@ func TestIncidentsAreShared(t *testing.T) {
 	r.tracker.stop(at(20), r)
 	close(r.jobs)
 	<-done
-	var honest []Summary
+	var honest []recording.Summary
 	for _, s := range r.List() {
 		if s.Port == 9000 {
 			honest = append(honest, s)
@@ -115,10 +116,10 @@ func TestRecordingsAreShared(t *testing.T) {
 		"by size":   {Files: 1000, Bytes: 10 << 10, Age: 2 * time.Hour},
 	} {
 		var s shelf
-		honest := s.add(&Header{Port: 80, Began: start, Owner: "uid 1000"})
+		honest := s.add(&recording.Header{Port: 80, Began: start, Owner: "uid 1000"})
 		honest.going, honest.size, honest.LastSeen = false, 1<<10, now
 		for i := range 100 {
-			e := s.add(&Header{Port: 81, Began: start.Add(time.Duration(i) * time.Second), Owner: "uid 666"})
+			e := s.add(&recording.Header{Port: 81, Began: start.Add(time.Duration(i) * time.Second), Owner: "uid 666"})
 			e.going, e.size, e.LastSeen = false, 1<<10, now
 			out := s.surplus(l, now)
 			require.NotContains(t, out, honest, name)
@@ -154,7 +155,7 @@ func TestNumbersOfStrangers(t *testing.T) {
 	w := newWriter(Options{Dir: dir, Limits: someLimits(), Log: silent(), Now: time.Now, Shares: shares.NewLedger(silent(), time.Now)})
 	w.prepare()
 	c := new(open)
-	w.begin(c, &Header{Schema: Schema, Began: start, Port: 80})
+	w.begin(c, &recording.Header{Schema: recording.Schema, Began: start, Port: 80})
 	id := w.going[c].ID
 	w.close()
 	f, err := openFolder(dir, nil)

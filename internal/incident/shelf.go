@@ -12,6 +12,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // Limits bound what a directory holds.
@@ -22,8 +25,7 @@ type Limits struct {
 }
 
 const (
-	// maxRecording bounds one recording in a directory, maxRemembered one in memory.
-	maxRecording  = 8 << 20
+	// maxRemembered bounds one recording in memory.
 	maxRemembered = 512 << 10
 	// inMemory is how many recordings are kept where there is no directory, besides
 	// those that are being written. Where these are more, all share the room of four,
@@ -34,7 +36,7 @@ const (
 
 // entry is a recording that is kept.
 type entry struct {
-	Summary
+	recording.Summary
 	number int
 	size   int64
 	going  bool        // it is being written
@@ -90,7 +92,7 @@ func numberOf(id string) (int, bool) {
 }
 
 // add gives a recording its ID and its place.
-func (s *shelf) add(h *Header) *entry {
+func (s *shelf) add(h *recording.Header) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.number++; s.number > maxNumber { // a stranger's file has the last number: every one is listed all the same
@@ -128,10 +130,10 @@ func (s *shelf) found(list []*entry) {
 }
 
 // list are the recordings, the latest first.
-func (s *shelf) list() []Summary {
+func (s *shelf) list() []recording.Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make([]Summary, 0, len(s.entries))
+	out := make([]recording.Summary, 0, len(s.entries))
 	for _, e := range slices.Backward(s.entries) {
 		out = append(out, e.Summary)
 	}
@@ -176,3 +178,88 @@ func (s *shelf) room() int64 {
 var ErrUnknown = fmt.Errorf("no such incident: %w", fs.ErrNotExist)
 
 var errFull = errors.New("the recording has reached its size")
+
+// surplus are the recordings that the limits leave no room for: of the directory, or those in
+// memory. What is too old goes; then, one after the other, the oldest of the owner that holds
+// most, so that nobody's incidents displace another's. What is being written stays.
+func (s *shelf) surplus(l Limits, now time.Time) (out []*entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var remembered, kept []*entry
+	for _, e := range s.entries {
+		switch {
+		case e.memory != nil:
+			remembered = append(remembered, e)
+		case !e.going && now.Sub(e.LastSeen) > l.Age:
+			out = append(out, e)
+		default:
+			kept = append(kept, e)
+		}
+	}
+	out = append(out, crowd{remembered}.beyond(func(files int, _ int64) bool { return files > inMemory })...)
+	return append(out, crowd{kept}.beyond(func(files int, bytes int64) bool { return files > l.Files || bytes > l.Bytes })...)
+}
+
+// crowd are recordings that share room, the oldest first.
+type crowd struct{ entries []*entry }
+
+// beyond are those that go until there are not too many any more.
+func (c crowd) beyond(tooMany func(files int, bytes int64) bool) (out []*entry) {
+	var bytes int64
+	for _, e := range c.entries {
+		bytes += e.size
+	}
+	left := slices.Clone(c.entries)
+	for tooMany(len(left), bytes) {
+		i := c.greediest(left, bytes)
+		if i < 0 {
+			return out
+		}
+		out = append(out, left[i])
+		bytes -= left[i].size
+		left = slices.Delete(left, i, i+1)
+	}
+	return out
+}
+
+// greediest is the oldest recording that is not being written, of the owner whose part of the files or
+// of the bytes is the largest.
+func (c crowd) greediest(left []*entry, bytes int64) int {
+	part := make(map[string]float64)
+	for _, e := range left {
+		part[e.owner()] += max(1/float64(len(left)), float64(e.size)/float64(max(bytes, 1)))
+	}
+	at := -1
+	for i, e := range left {
+		if !e.going && (at < 0 || part[e.owner()] > part[left[at].owner()]) {
+			at = i
+		}
+	}
+	return at
+}
+
+// owner is whose share a recording takes up. Those of older versions do not say it.
+func (e *entry) owner() string {
+	if e.Owner != "" {
+		return e.Owner
+	}
+	return ownerOfNetNS(e.NetNS)
+}
+
+// ownerOf is whose share of incidents, recordings and rings a listener's are: its pod's or
+// container's, as the kernel has them by the process's cgroup, else that of the user who made the
+// socket, in whatever network namespace.
+func ownerOf(l *model.Listener) string {
+	if p := l.Process; p != nil && p.PodUID != "" {
+		return "pod " + p.PodUID
+	} else if p != nil && p.Container != "" {
+		return "container " + p.Container
+	}
+	if l.User != nil {
+		return fmt.Sprintf("uid %d", *l.User)
+	}
+	return ownerOfNetNS(l.ID.NetNS)
+}
+
+// ownerOfNetNS is where nothing else is known: an expected port at which nothing listens.
+func ownerOfNetNS(netns uint64) string { return fmt.Sprintf("netns %d", netns) }

@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
-	// around is how much is recorded before and after.
-	around = time.Minute
 	// settling is how long it is recorded while it is not known what became of all clients: a
 	// cookie lets nobody in any more (TCP_SYNCOOKIE_VALID), and a kernel has given up those of
 	// processes that are gone (tcp_orphan_retries: 8 times).
@@ -36,7 +35,7 @@ const (
 type tracker struct {
 	history *History
 	cases   []*open
-	before  map[Key]Counted // as of the latest snapshot
+	before  map[Key]recording.Counted // as of the latest snapshot
 	starts  starting
 	share   *shares.Resource
 }
@@ -48,12 +47,12 @@ type open struct {
 	netns   uint64
 	port    uint16
 	began   time.Time
-	last    time.Time // of the latest frame; zero before the first
-	tick    time.Time // of the latest record
-	shown   [2]string // status and cause of it
-	point   Point     // the latest that was recorded, as of then
-	sample  int64     // the latest that was recorded, in Unix milliseconds
-	total   Counted   // the latest that was recorded, at counted
+	last    time.Time         // of the latest frame; zero before the first
+	tick    time.Time         // of the latest record
+	shown   [2]string         // status and cause of it
+	point   recording.Point   // the latest that was recorded, as of then
+	sample  int64             // the latest that was recorded, in Unix milliseconds
+	total   recording.Counted // the latest that was recorded, at counted
 	counted time.Time
 	calm    time.Time // since when there is no trouble; zero while there is
 	absent  bool      // nothing is there
@@ -63,10 +62,10 @@ type open struct {
 // recordings takes what a tracker has to record. Each answers whether it was
 // taken: what was not is offered again.
 type recordings interface {
-	begin(*open, *Header) bool
-	frame(*open, *Frame) bool
-	tick(*open, *Tick) bool
-	end(*open, *End) bool
+	begin(*open, *recording.Header) bool
+	frame(*open, *recording.Frame) bool
+	tick(*open, *recording.Tick) bool
+	end(*open, *recording.End) bool
 }
 
 func troubled(l *model.Listener) bool { return l.Verdict.Status >= model.StatusSaturated }
@@ -110,7 +109,7 @@ func (t *tracker) room(s *model.Snapshot, owner string, to recordings) bool {
 		return false
 	}
 	at := len(t.cases) - 1 - i
-	if !to.end(t.cases[at], &End{At: s.Time.Round(0).UTC(), Reason: EndDisplaced}) {
+	if !to.end(t.cases[at], &recording.End{At: s.Time.Round(0).UTC(), Reason: recording.EndDisplaced}) {
 		return false // the queue to the disk is full
 	}
 	t.share.Evicted(t.cases[at].owner)
@@ -120,7 +119,7 @@ func (t *tracker) room(s *model.Snapshot, owner string, to recordings) bool {
 
 // count remembers what was counted before the next snapshot.
 func (t *tracker) count(s *model.Snapshot) {
-	t.before = make(map[Key]Counted, len(s.Listeners))
+	t.before = make(map[Key]recording.Counted, len(s.Listeners))
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		t.before[KeyOf(l)] = counted(&l.Totals)
@@ -154,8 +153,8 @@ func (t *tracker) has(key Key) bool {
 
 func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 	c := &open{key: KeyOf(l), owner: ownerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
-	h := &Header{
-		Schema: Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
+	h := &recording.Header{
+		Schema: recording.Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
 		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS, Owner: c.owner, Base: t.before[KeyOf(l)],
 	}
 	if to.begin(c, h) {
@@ -175,11 +174,11 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 		c.calm = time.Time{}
 	case c.calm.IsZero() || now.Before(c.calm): // a clock that was set back
 		c.calm = now
-	case now.Sub(c.calm) >= around && (settled(l) || now.Sub(c.calm) >= settling):
+	case now.Sub(c.calm) >= recording.Around && (settled(l) || now.Sub(c.calm) >= settling):
 		if l != nil {
 			t.tick(c, s, l, to, true)
 		}
-		return to.end(c, &End{At: now.Round(0).UTC(), Reason: c.reason()})
+		return to.end(c, &recording.End{At: now.Round(0).UTC(), Reason: c.reason()})
 	}
 	switch {
 	case l == nil:
@@ -196,7 +195,7 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 
 // tick records what is new since the record before, without the evidence. over: it is the last.
 func (t *tracker) tick(c *open, s *model.Snapshot, l *model.Listener, to recordings, over bool) {
-	next := &Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}
+	next := &recording.Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}
 	now := counted(&l.Totals)
 	if over || !reflect.DeepEqual(now, c.total) && passed(c.counted, s.Time, longEvery) {
 		next.Counted = &now
@@ -223,9 +222,9 @@ func passed(since, now time.Time, every time.Duration) bool {
 
 func (c *open) reason() string {
 	if c.absent {
-		return EndClosed
+		return recording.EndClosed
 	}
-	return EndOver
+	return recording.EndOver
 }
 
 func shownBy(l *model.Listener) [2]string {
@@ -244,19 +243,19 @@ func (c *open) due(now time.Time, l *model.Listener) bool {
 	return c.last.IsZero() || passed(c.last, now, every) || shownBy(l) != c.shown
 }
 
-func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *Frame {
-	return &Frame{
-		At: s.Time.Round(0).UTC(), Listener: grounded(s.Time, l), Counted: counted(&l.Totals),
+func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *recording.Frame {
+	return &recording.Frame{
+		At: s.Time.Round(0).UTC(), Listener: recording.Grounded(s.Time, l), Counted: counted(&l.Totals),
 		Points: t.points(c, s.Time), Samples: t.samples(c, s.Time),
 	}
 }
 
 // points are the seconds that were not recorded yet. The last may go on: what
 // comes in it later is a point of its own.
-func (t *tracker) points(c *open, at time.Time) (out []Point) {
+func (t *tracker) points(c *open, at time.Time) (out []recording.Point) {
 	from, now := c.point.At, at.Unix()
 	if from == 0 || from > now {
-		from, c.point = c.began.Add(-around).Unix(), Point{}
+		from, c.point = c.began.Add(-recording.Around).Unix(), recording.Point{}
 	}
 	for _, p := range t.history.Points(c.key) {
 		if p.At < from || p.At > now || p == c.point {
@@ -274,12 +273,12 @@ func (t *tracker) points(c *open, at time.Time) (out []Point) {
 
 // samples are those that were not recorded yet, for as long as there is a frame
 // every second.
-func (t *tracker) samples(c *open, at time.Time) []Samples {
+func (t *tracker) samples(c *open, at time.Time) []recording.Samples {
 	if at.Sub(c.began) > long {
 		return nil
 	}
 	if c.sample == 0 {
-		c.sample = c.began.Add(-around).UnixMilli()
+		c.sample = c.began.Add(-recording.Around).UnixMilli()
 	}
 	out := t.history.Samples(c.key, c.sample)
 	if n := len(out); n > 0 {
@@ -288,8 +287,8 @@ func (t *tracker) samples(c *open, at time.Time) []Samples {
 	return out
 }
 
-func counted(t *model.Totals) Counted {
-	out := Counted{Pending: t.Pending, AbandonedRequests: t.AbandonedRequests, QueueResets: t.QueueResets, Clients: t.Clients}
+func counted(t *model.Totals) recording.Counted {
+	out := recording.Counted{Pending: t.Pending, AbandonedRequests: t.AbandonedRequests, QueueResets: t.QueueResets, Clients: t.Clients}
 	if len(t.Dropped) == 0 {
 		return out
 	}
@@ -307,7 +306,7 @@ func counted(t *model.Totals) Counted {
 // stop ends what is open.
 func (t *tracker) stop(at time.Time, to recordings) {
 	for _, c := range t.cases {
-		to.end(c, &End{At: at.Round(0).UTC(), Reason: EndStopped})
+		to.end(c, &recording.End{At: at.Round(0).UTC(), Reason: recording.EndStopped})
 	}
 	t.cases = nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
@@ -19,17 +20,17 @@ type writer struct {
 	options Options
 	shelf   shelf
 	folder  atomic.Pointer[folder] // nil: none, or not yet
-	going   map[*open]*recording
+	going   map[*open]*writing
 	share   *shares.Resource
 	tried   time.Time // when the directory was last opened without success
 
 	lost, failures atomic.Uint64
 }
 
-// recording is one that is being written.
-type recording struct {
+// writing is one that is being written.
+type writing struct {
 	*entry
-	encoder encoder
+	encoder recording.Encoder
 	file    *os.File // nil: in memory
 	failed  bool     // the latest record could not be written
 }
@@ -42,7 +43,7 @@ const recoverWithin = 2 * time.Second
 const retryFolder = time.Minute
 
 func newWriter(o Options) *writer {
-	return &writer{options: o, share: o.Shares.Resource("recordings"), going: make(map[*open]*recording)}
+	return &writer{options: o, share: o.Shares.Resource("recordings"), going: make(map[*open]*writing)}
 }
 
 // run writes until there are no more jobs. Without any it checks every minute
@@ -153,9 +154,9 @@ func (w *writer) write(j job) {
 }
 
 // begin makes the file; without one the recording is kept in memory.
-func (w *writer) begin(c *open, h *Header) {
+func (w *writer) begin(c *open, h *recording.Header) {
 	w.prepare()
-	r := &recording{entry: w.shelf.add(h)}
+	r := &writing{entry: w.shelf.add(h)}
 	if err := w.create(r); err != nil {
 		if !errors.Is(err, errNoFolder) {
 			w.fail("an incident is kept in memory", err)
@@ -163,7 +164,7 @@ func (w *writer) begin(c *open, h *Header) {
 		w.shelf.update(func() { r.memory = new(remembered) })
 	}
 	w.going[c] = r
-	text, err := line{Begin: h}.encode()
+	text, err := recording.Line{Begin: h}.Encode()
 	if err == nil {
 		err = w.append(r, text, w.most(r))
 	}
@@ -174,7 +175,7 @@ func (w *writer) begin(c *open, h *Header) {
 	w.prune()
 }
 
-func (w *writer) create(r *recording) (err error) {
+func (w *writer) create(r *writing) (err error) {
 	f := w.folder.Load()
 	if f == nil {
 		return errNoFolder
@@ -183,19 +184,19 @@ func (w *writer) create(r *recording) (err error) {
 	return err
 }
 
-func (w *writer) frame(r *recording, j job) {
+func (w *writer) frame(r *writing, j job) {
 	if j.after || r.failed {
-		r.encoder.gap()
+		r.encoder.Gap()
 	}
-	text, err := r.encoder.frame(j.frame)
+	text, err := r.encoder.Frame(j.frame)
 	if err == nil {
 		err = w.append(r, text, w.framesOf(r))
 	}
 	if err != nil {
 		w.lost.Add(1)
 		w.failed(r, err)
-		w.tick(r, &Tick{At: j.frame.At, Points: j.frame.Points, Samples: j.frame.Samples})
-		w.shelf.update(func() { r.count(&j.frame.Counted) })
+		w.tick(r, &recording.Tick{At: j.frame.At, Points: j.frame.Points, Samples: j.frame.Samples})
+		w.shelf.update(func() { r.Count(&j.frame.Counted) })
 		return
 	}
 	r.failed = false
@@ -203,7 +204,7 @@ func (w *writer) frame(r *recording, j job) {
 }
 
 // failed says the first of many failures.
-func (w *writer) failed(r *recording, err error) {
+func (w *writer) failed(r *writing, err error) {
 	if !r.failed && !errors.Is(err, errFull) {
 		w.fail("an incident has a gap", err)
 	}
@@ -211,28 +212,28 @@ func (w *writer) failed(r *recording, err error) {
 }
 
 // tick adds seconds and totals. They have room when there is none for frames any more.
-func (w *writer) tick(r *recording, t *Tick) {
-	text, err := line{Tick: t}.encode()
+func (w *writer) tick(r *writing, t *recording.Tick) {
+	text, err := recording.Line{Tick: t}.Encode()
 	if err == nil {
 		err = w.append(r, text, w.most(r))
 	}
 	if err != nil {
 		w.failed(r, err)
 	}
-	w.shelf.update(func() { r.pass(t) }) // also what has no place in the recording is counted
+	w.shelf.update(func() { r.Pass(t) }) // also what has no place in the recording is counted
 }
 
 // most is how many bytes a recording may take.
-func (w *writer) most(r *recording) int64 {
+func (w *writer) most(r *writing) int64 {
 	if r.file != nil {
-		return maxRecording
+		return recording.MaxRecording
 	}
 	return w.shelf.room()
 }
 
 // framesOf is how many of them its frames may take. The first always has room: it
 // has the minute before.
-func (w *writer) framesOf(r *recording) int64 {
+func (w *writer) framesOf(r *writing) int64 {
 	if r.Frames == 0 {
 		return max(maxRemembered, w.most(r)*3/4)
 	}
@@ -240,7 +241,7 @@ func (w *writer) framesOf(r *recording) int64 {
 }
 
 // append writes a record whole or not at all.
-func (w *writer) append(r *recording, text []byte, most int64) error {
+func (w *writer) append(r *writing, text []byte, most int64) error {
 	if r.size+int64(len(text)) > most {
 		return errFull
 	}
@@ -253,7 +254,7 @@ func (w *writer) append(r *recording, text []byte, most int64) error {
 	return nil
 }
 
-func (w *writer) toFile(r *recording, text []byte) error {
+func (w *writer) toFile(r *writing, text []byte) error {
 	if _, err := r.file.WriteAt(text, r.size); err != nil {
 		_ = r.file.Truncate(r.size) // a record that was begun is none
 		return fmt.Errorf("%s: %w", nameOf(r.ID), err)
@@ -261,10 +262,10 @@ func (w *writer) toFile(r *recording, text []byte) error {
 	return nil
 }
 
-func (w *writer) end(r *recording, e *End) {
+func (w *writer) end(r *writing, e *recording.End) {
 	w.shelf.update(func() { r.Ended, r.Reason = e.At, e.Reason })
 	e.Summary = r.Summary
-	text, err := line{End: e}.encode()
+	text, err := recording.Line{End: e}.Encode()
 	if err == nil && r.file != nil {
 		err = w.toFile(r, text) // also where there is no room for more frames
 	} else if err == nil {

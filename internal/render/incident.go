@@ -5,13 +5,14 @@ import (
 	"io"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
 // Incident writes what a recording says: what happened, what clients saw, what to
 // change, and how it went.
-func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
+func Incident(w io.Writer, s *story.Story, o TextOptions) error {
 	sc := term.New(o.Width, o.Color)
 	sc.Paragraph(0, term.Bold.Of(s.Summary.Where()+": "+s.Summary.Title()))
 	sc.Paragraph(0, term.Dim.Of("Incident "+term.Printable(s.Summary.ID)))
@@ -27,7 +28,7 @@ func Incident(w io.Writer, s *incident.Story, o TextOptions) error {
 	about.settings(s.Settings())
 	sc.Blank()
 	sc.Rule()
-	sc.Paragraph(0, term.Dim.Of("The worst moment, "+incident.Clock(s.Worst.At)))
+	sc.Paragraph(0, term.Dim.Of("The worst moment, "+recording.Clock(s.Worst.At)))
 	snap := s.Worst.Snapshot(&s.Header, s.Worst.Listener.Verdict)
 	ListenerText{sc, &snap.Listeners[0]}.all(snap)
 	return sc.Write(w, "incident")
@@ -47,7 +48,7 @@ func (s incidentText) section(title string, lines []string) {
 	}
 }
 
-func (s incidentText) timeline(events []incident.Event) {
+func (s incidentText) timeline(events []story.Event) {
 	s.Blank()
 	s.Line(term.Bold.Of("Timeline (UTC)"))
 	for _, e := range events {
@@ -62,7 +63,7 @@ func (s incidentText) timeline(events []incident.Event) {
 	}
 }
 
-func (s incidentText) settings(list []incident.Setting) {
+func (s incidentText) settings(list []story.Setting) {
 	if len(list) == 0 {
 		return
 	}

@@ -7,7 +7,8 @@ import (
 	"io"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -34,9 +35,9 @@ func encode(w io.Writer, document any, indent string) error {
 }
 
 // IncidentsJSON writes the list of incidents as one JSON document.
-func IncidentsJSON(w io.Writer, list []incident.Summary) error {
+func IncidentsJSON(w io.Writer, list []recording.Summary) error {
 	return encode(w, api.NewIncidents(list), "  ")
 }
 
 // IncidentJSON writes an incident as one JSON document.
-func IncidentJSON(w io.Writer, s *incident.Story) error { return encode(w, api.NewIncident(s), "  ") }
+func IncidentJSON(w io.Writer, s *story.Story) error { return encode(w, api.NewIncident(s), "  ") }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -55,7 +56,7 @@ type stretch struct {
 
 // columns are the largest value of each width seconds, -1 where there is none.
 // The last ends with the newest point.
-func columns(points []incident.Point, width int64, value func(incident.Point) float64) []float64 {
+func columns(points []recording.Point, width int64, value func(recording.Point) float64) []float64 {
 	out := make([]float64, chartColumns)
 	for i := range out {
 		out[i] = -1
@@ -74,8 +75,8 @@ func columns(points []incident.Point, width int64, value func(incident.Point) fl
 
 // by splits the values by the cause of each column's worst second, the known causes
 // first.
-func by(points []incident.Point, width int64, values []float64, top float64) (out []layer) {
-	var worst [chartColumns]incident.Point
+func by(points []recording.Point, width int64, values []float64, top float64) (out []layer) {
+	var worst [chartColumns]recording.Point
 	end := points[len(points)-1].At / width
 	for _, p := range points {
 		if i := chartColumns - 1 - int(end-p.At/width); i >= 0 && i < chartColumns && p.Drops > worst[i].Drops {
@@ -144,9 +145,9 @@ func maxOf(values []float64, least float64) float64 {
 }
 
 // strip joins the columns of one status.
-func strip(points []incident.Point, width int64) []stretch {
+func strip(points []recording.Point, width int64) []stretch {
 	var out []stretch
-	statuses := columns(points, width, func(p incident.Point) float64 { return float64(p.Status) })
+	statuses := columns(points, width, func(p recording.Point) float64 { return float64(p.Status) })
 	for i, v := range statuses {
 		if v < 0 {
 			continue

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -13,19 +13,19 @@ import (
 // unknown; a calm quarter of an hour has no cause.
 func TestDropsAreDrawnByCause(t *testing.T) {
 	const now = 1_700_000_000
-	drops := func(points ...incident.Point) chart {
+	drops := func(points ...recording.Point) chart {
 		p := plot{points: points, width: columnOf, span: "15 min"}
 		return p.drops()
 	}
-	calm := drops(incident.Point{At: now - 60}, incident.Point{At: now})
+	calm := drops(recording.Point{At: now - 60}, recording.Point{At: now})
 	require.Empty(t, calm.Parts)
 	require.Equal(t, "Packets dropped per second: last 0, at most 0 in 15 min", calm.Text)
 
 	c := drops(
-		incident.Point{At: now - 60, Drops: 20, Cause: model.CauseSynBacklog},
-		incident.Point{At: now - 30, Drops: 5, Cause: "a_later_one"},
-		incident.Point{At: now - 1, Drops: 3, Cause: model.CauseSlowAccept},
-		incident.Point{At: now, Drops: 40, Cause: model.CauseMaxConnections},
+		recording.Point{At: now - 60, Drops: 20, Cause: model.CauseSynBacklog},
+		recording.Point{At: now - 30, Drops: 5, Cause: "a_later_one"},
+		recording.Point{At: now - 1, Drops: 3, Cause: model.CauseSlowAccept},
+		recording.Point{At: now, Drops: 40, Cause: model.CauseMaxConnections},
 	)
 	require.Equal(t, "Packets dropped per second: last 40, at most 40 in 15 min, max_connections, slow_accept, syn_backlog, unknown", c.Text)
 	require.Equal(t, []layer{

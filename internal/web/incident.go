@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -21,14 +22,14 @@ type pastIncident struct {
 }
 
 // pastIncidents are the latest incidents, those of one listener on its own page.
-func pastIncidents(list []incident.Summary, c choice) (out []pastIncident) {
+func pastIncidents(list []recording.Summary, c choice) (out []pastIncident) {
 	for i := range list {
 		s := &list[i]
 		if !c.names(s.Address) || len(out) == maxPast {
 			continue
 		}
 		p := pastIncident{
-			ID: s.ID, When: incident.Clock(s.Began), Address: s.Where(), Status: s.Status.String(),
+			ID: s.ID, When: recording.Clock(s.Began), Address: s.Where(), Status: s.Status.String(),
 			Cause: model.Printable(string(s.Cause)), Text: model.Printable(s.Text), Going: s.Ended.IsZero(),
 		}
 		p.Lost = s.Lost()
@@ -42,7 +43,7 @@ type incidentView struct {
 	Title      string
 	Report     bool // a file of its own
 	ID, Footer string
-	Story      *incident.Story
+	Story      *story.Story
 	Card       card
 	Incomplete string
 	Answer     model.Answer
@@ -55,7 +56,7 @@ type incidentView struct {
 	Recording  string // its address at the agent
 }
 
-func footer(h *incident.Header, version string) string {
+func footer(h *recording.Header, version string) string {
 	out := "Recorded by tcpdiag " + h.Version
 	if h.Host != "" {
 		out += " on " + h.Host
@@ -71,7 +72,7 @@ func footer(h *incident.Header, version string) string {
 
 type eventView struct{ At, Status, Cause, Text, Process string }
 
-func newIncidentView(s *incident.Story, version string) *incidentView {
+func newIncidentView(s *story.Story, version string) *incidentView {
 	l := &s.Worst.Listener
 	v := &incidentView{
 		Title: s.Summary.Where() + ": " + s.Summary.Title(), Answer: printableAnswer(s.Answer()),
@@ -79,7 +80,7 @@ func newIncidentView(s *incident.Story, version string) *incidentView {
 		Zoom: newZoom(s), Charts: incidentCharts(l, s.Points), Recording: "../api/v1/incidents/" + model.Printable(s.Summary.ID) + "/recording",
 	}
 	if n := len(s.Points); n > 0 {
-		v.From, v.To = incident.Clock(time.Unix(s.Points[0].At, 0)), incident.Clock(time.Unix(s.Points[n-1].At, 0))
+		v.From, v.To = recording.Clock(time.Unix(s.Points[0].At, 0)), recording.Clock(time.Unix(s.Points[n-1].At, 0))
 	}
 	pid := 0
 	for _, e := range s.Events {
@@ -126,7 +127,7 @@ func (v *incidentView) first() *chart {
 }
 
 // incidentCharts spread the whole recording over the columns.
-func incidentCharts(l *model.Listener, points []incident.Point) *charts {
+func incidentCharts(l *model.Listener, points []recording.Point) *charts {
 	if len(points) < 2 {
 		return nil
 	}
@@ -134,7 +135,7 @@ func incidentCharts(l *model.Listener, points []incident.Point) *charts {
 	width := max(1, (last-points[0].At+chartColumns)/chartColumns)
 	out := chartsOver(l, points, width)
 	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
-	for stage, name := range incident.Stages() {
+	for stage, name := range recording.Stages() {
 		if c, worth := p.stage(stage, name); worth {
 			out.Lines = append(out.Lines, c)
 		}
@@ -146,7 +147,7 @@ func incidentCharts(l *model.Listener, points []incident.Point) *charts {
 }
 
 // Incident serves the report of an incident as a page.
-func (s *Server) Incident(w http.ResponseWriter, story *incident.Story) {
+func (s *Server) Incident(w http.ResponseWriter, story *story.Story) {
 	page, err := s.pages.draw("incident", newIncidentView(story, s.options.Version))
 	if err != nil {
 		http.Error(w, "the page cannot be drawn", http.StatusInternalServerError)
@@ -157,7 +158,7 @@ func (s *Server) Incident(w http.ResponseWriter, story *incident.Story) {
 }
 
 // IncidentReport writes the report as a file of its own.
-func IncidentReport(w io.Writer, story *incident.Story, version string) error {
+func IncidentReport(w io.Writer, story *story.Story, version string) error {
 	p, err := newPages()
 	if err != nil {
 		return err

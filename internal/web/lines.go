@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -13,7 +13,7 @@ import (
 func statusName(v float64) string { return model.Status(v).String() }
 
 // newCharts draws a listener's past; nil while there is nothing.
-func newCharts(l *model.Listener, points []incident.Point, of past) *charts {
+func newCharts(l *model.Listener, points []recording.Point, of past) *charts {
 	if len(points) < 2 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func newCharts(l *model.Listener, points []incident.Point, of past) *charts {
 }
 
 // chartsOver draws points, width seconds in a column.
-func chartsOver(l *model.Listener, points []incident.Point, width int64) *charts {
+func chartsOver(l *model.Listener, points []recording.Point, width int64) *charts {
 	p := plot{points, width, phrase.Seconds(time.Duration(chartColumns*width) * time.Second)}
 	out := &charts{Strip: strip(points, width), Columns: chartColumns}
 	if c, known := p.clients(l); known {
@@ -54,19 +54,19 @@ func chartsOver(l *model.Listener, points []incident.Point, width int64) *charts
 
 // plot is what is drawn.
 type plot struct {
-	points []incident.Point
+	points []recording.Point
 	width  int64
 	span   string // in words
 }
 
-func (p *plot) values(of func(incident.Point) float64) []float64 {
+func (p *plot) values(of func(recording.Point) float64) []float64 {
 	return columns(p.points, p.width, of)
 }
 
-func (p *plot) last() incident.Point { return p.points[len(p.points)-1] }
+func (p *plot) last() recording.Point { return p.points[len(p.points)-1] }
 
 func (p *plot) drops() chart {
-	values := p.values(func(p incident.Point) float64 { return float64(p.Drops) })
+	values := p.values(func(p recording.Point) float64 { return float64(p.Drops) })
 	top, now := maxOf(values, 1), p.last().Drops
 	c := chart{
 		Name: "packets dropped per second, by cause", Now: phrase.Number(int(now)), Parts: by(p.points, p.width, values, top), ByCause: true, Top: axis(top), Values: list(values),
@@ -79,7 +79,7 @@ func (p *plot) drops() chart {
 }
 
 func (p *plot) queue(room int) chart {
-	values := p.values(func(p incident.Point) float64 { return float64(p.Peak) })
+	values := p.values(func(p recording.Point) float64 { return float64(p.Peak) })
 	top, now := maxOf(values, float64(room)), p.last().Peak
 	return chart{
 		Name: "accept queue, its peaks", Class: "queue", Now: fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room)),
@@ -89,7 +89,7 @@ func (p *plot) queue(room int) chart {
 }
 
 func (p *plot) inside(room int) chart {
-	values := p.values(func(p incident.Point) float64 { return float64(p.Inside) })
+	values := p.values(func(p recording.Point) float64 { return float64(p.Inside) })
 	top, now := maxOf(values, float64(room)), p.last().Inside
 	c := chart{
 		Name: "clients inside", Class: "inside", Now: "n/a", Path: area(values, top), Limit: height(float64(room), top), Top: axis(top), Values: list(values),
@@ -103,7 +103,7 @@ func (p *plot) inside(room int) chart {
 
 // stage is how much of a limit was in use, worth drawing where half of it ever was.
 func (p *plot) stage(i int, name string) (c chart, worth bool) {
-	values := p.values(func(p incident.Point) float64 { return float64(p.Used[i]) })
+	values := p.values(func(p recording.Point) float64 { return float64(p.Used[i]) })
 	most := maxOf(values, 0)
 	c = chart{
 		Name: name + ", percent of the limit", Class: "service", Now: "n/a", Path: area(values, 100), Top: "100",
@@ -117,7 +117,7 @@ func (p *plot) stage(i int, name string) (c chart, worth bool) {
 
 // inFlight is worth drawing where the process ever waited for a peer.
 func (p *plot) inFlight() (c chart, worth bool) {
-	values := p.values(func(p incident.Point) float64 { return float64(p.InFlight) })
+	values := p.values(func(p recording.Point) float64 { return float64(p.InFlight) })
 	most := maxOf(values, 0)
 	c = chart{
 		Name: "requests in flight to the process's peers", Class: "waiting", Now: "n/a", Path: area(values, math.Max(most, 1)), Top: axis(math.Max(most, 1)),

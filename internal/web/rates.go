@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -14,14 +14,14 @@ import (
 // turned away stands on that of those served, below the line of those offered. known is
 // false where their handshakes were not followed.
 func (p *plot) clients(l *model.Listener) (c chart, known bool) {
-	of := func(pick func(incident.Rate) uint16) []float64 {
-		return means(p.points, p.width, func(p incident.Point) (float64, bool) { return float64(pick(p.Clients)), p.Clients.Known })
+	of := func(pick func(recording.Rate) uint16) []float64 {
+		return means(p.points, p.width, func(p recording.Point) (float64, bool) { return float64(pick(p.Clients)), p.Clients.Known })
 	}
-	offered := of(func(r incident.Rate) uint16 { return r.Offered })
+	offered := of(func(r recording.Rate) uint16 { return r.Offered })
 	if maxOf(offered, -1) < 0 {
 		return c, false
 	}
-	served, away := of(func(r incident.Rate) uint16 { return r.Served }), of(func(r incident.Rate) uint16 { return r.TurnedAway })
+	served, away := of(func(r recording.Rate) uint16 { return r.Served }), of(func(r recording.Rate) uint16 { return r.TurnedAway })
 	ended := make([]float64, len(served))
 	for i := range served {
 		ended[i] = served[i] + max(0, away[i])
@@ -47,7 +47,7 @@ func (p *plot) clients(l *model.Listener) (c chart, known bool) {
 
 // means are the averages of each width seconds, to a tenth, -1 where nothing is known: a
 // rate's peak would hide what was lost beside it in other seconds.
-func means(points []incident.Point, width int64, value func(incident.Point) (float64, bool)) []float64 {
+func means(points []recording.Point, width int64, value func(recording.Point) (float64, bool)) []float64 {
 	out, seconds := make([]float64, chartColumns), make([]float64, chartColumns)
 	end := points[len(points)-1].At / width
 	for _, p := range points {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -39,7 +40,7 @@ func TestClientsPerSecond(t *testing.T) {
 	require.Contains(t, c.Text, "10 offered")
 
 	l.Totals.Clients = nil
-	_, known = (&plot{[]incident.Point{{At: 1}, {At: 2}}, 5, "15 min"}).clients(&l)
+	_, known = (&plot{[]recording.Point{{At: 1}, {At: 2}}, 5, "15 min"}).clients(&l)
 	require.False(t, known, "handshakes were not followed")
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -28,7 +29,7 @@ type Options struct {
 
 // Incidents are the recordings that are kept (incident.Recorder).
 type Incidents interface {
-	List() []incident.Summary // the latest first
+	List() []recording.Summary // the latest first
 	Open(id string) (io.ReadCloser, error)
 }
 

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/incident"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
@@ -21,20 +22,20 @@ type zoom struct {
 }
 
 // newZoom is nil where the samples show no beginning.
-func newZoom(s *incident.Story) *zoom {
+func newZoom(s *story.Story) *zoom {
 	f := s.Filling()
 	if f == nil {
 		return nil
 	}
 	from := f.Start()
 	w := window{from: from.UnixMilli(), to: from.Add(zoomSpan).UnixMilli(), samples: s.Samples}
-	out := &zoom{From: from.UTC().Format(incident.Moment), To: from.Add(zoomSpan).UTC().Format(incident.Moment)}
-	queue, most := w.path(func(r incident.Run) float64 { return float64(r.Length) }, float64(f.Room), false)
+	out := &zoom{From: from.UTC().Format(story.Moment), To: from.Add(zoomSpan).UTC().Format(story.Moment)}
+	queue, most := w.path(func(r recording.Run) float64 { return float64(r.Length) }, float64(f.Room), false)
 	out.Lines = append(out.Lines, chart{
 		Name: "accept queue, by sample", Class: "queue", Now: fmt.Sprintf("at most %s of %s", phrase.Number(int(most)), phrase.Number(f.Room)),
 		Path: queue, Limit: height(float64(f.Room), math.Max(most, float64(f.Room))), Text: "Accept queue by sample. " + f.String(),
 	})
-	drops, most := w.path(func(r incident.Run) float64 { return float64(r.Dropped) }, 1, true)
+	drops, most := w.path(func(r recording.Run) float64 { return float64(r.Dropped) }, 1, true)
 	if drops != "" {
 		out.Lines = append(out.Lines, chart{
 			Name: "packets dropped between two samples", Class: "losing", Now: "at most " + phrase.Number(int(most)),
@@ -47,12 +48,12 @@ func newZoom(s *incident.Story) *zoom {
 // window is a time of which samples are drawn.
 type window struct {
 	from, to int64 // Unix milliseconds
-	samples  []incident.Samples
+	samples  []recording.Samples
 }
 
 // path draws a value of the runs as an area, a moment's value as a line of its own,
 // and returns the largest.
-func (w *window) path(value func(incident.Run) float64, least float64, moments bool) (path string, most float64) {
+func (w *window) path(value func(recording.Run) float64, least float64, moments bool) (path string, most float64) {
 	for _, r := range w.all {
 		most = math.Max(most, value(r.Run))
 	}
@@ -73,7 +74,7 @@ func (w *window) path(value func(incident.Run) float64, least float64, moments b
 
 // drawnRun is a run with the time it holds.
 type drawnRun struct {
-	incident.Run
+	recording.Run
 	from, to int64
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // discoverChild is the hidden command that reads what one observed process wrote
-// and named; see discovery.Serve.
+// and named; see examine.Serve.
 const DiscoverChild = "discover-child"
 
 // NewDiscoverChildCommand is that command.

@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"time"
@@ -6,10 +6,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// grounded is a listener whose times can be written down: on the wall clock of
+// Grounded is a listener whose times can be written down: on the wall clock of
 // one moment, and as far apart as they were on the monotonic clock, which a
 // verdict was judged by. A clock that is set does not change what is judged again.
-func grounded(at time.Time, l *model.Listener) model.Listener {
+func Grounded(at time.Time, l *model.Listener) model.Listener {
 	out := *l
 	g := ground(at)
 	g.listener(&out)

@@ -1,4 +1,4 @@
-package incident
+package story
 
 import (
 	"fmt"
@@ -8,15 +8,10 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
-
-// clock is how a report writes a moment: in UTC, for every reader.
-const clock = "2006-01-02 15:04:05 MST"
-
-// Clock is a moment in a report.
-func Clock(t time.Time) string { return t.UTC().Format(clock) }
 
 // Lasted is from the first trouble to the last.
 func (s *Story) Lasted() time.Duration {
@@ -34,7 +29,7 @@ func (s *Story) Happened() []string {
 	w := &s.Worst.Listener.Verdict
 	began := s.Events[0]
 	out := []string{
-		fmt.Sprintf("At %s %s%s became %s%s.", Clock(s.Header.Began), model.Printable(s.Header.Address), on(s.Header.Host), began.Status, because(began.Cause)),
+		fmt.Sprintf("At %s %s%s became %s%s.", recording.Clock(s.Header.Began), model.Printable(s.Header.Address), on(s.Header.Host), began.Status, because(began.Cause)),
 	}
 	out = append(out, s.beginning()...)
 	if w.Status != began.Status || w.Cause != began.Cause {
@@ -80,19 +75,19 @@ func (s *Story) course() string {
 	lasted := phrase.Seconds(s.Lasted())
 	switch {
 	case s.Going && !s.Continues():
-		return "The trouble lasted " + lasted + "; the minute after it is being recorded, until now " + Clock(s.Summary.LastSeen) + "."
+		return "The trouble lasted " + lasted + "; the minute after it is being recorded, until now " + recording.Clock(s.Summary.LastSeen) + "."
 	case s.Going:
-		return "The trouble has been seen for " + lasted + " and continues: this is what was recorded until " + Clock(s.Summary.LastSeen) + "."
+		return "The trouble has been seen for " + lasted + " and continues: this is what was recorded until " + recording.Clock(s.Summary.LastSeen) + "."
 	}
 	switch s.Summary.Reason {
-	case EndOver:
+	case recording.EndOver:
 		return "The trouble lasted " + lasted + "; the minute after it was calm."
-	case EndClosed:
+	case recording.EndClosed:
 		return "The trouble was seen for " + lasted + "; then nothing listened any more."
-	case EndStopped:
-		return "The trouble was seen for " + lasted + "; the agent was stopped at " + Clock(s.Summary.Ended) + ", during the incident."
+	case recording.EndStopped:
+		return "The trouble was seen for " + lasted + "; the agent was stopped at " + recording.Clock(s.Summary.Ended) + ", during the incident."
 	}
-	return "The trouble was seen for " + lasted + "; the recording ends at " + Clock(s.Summary.LastSeen) + ": it has not ended, or the agent was killed."
+	return "The trouble was seen for " + lasted + "; the recording ends at " + recording.Clock(s.Summary.LastSeen) + ": it has not ended, or the agent was killed."
 }
 
 // Clients says what clients saw.

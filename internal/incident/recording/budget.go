@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"encoding/json"
@@ -10,16 +10,16 @@ import (
 // many: "{}," is a listener's peer, or a map. Real records have some 25,000 values at most,
 // the first minute of samples most of them.
 const (
-	maxValues = 50_000
-	maxDepth  = 64
-	// maxFrame is what a frame may take as the model's types, maxFrameSum all of a recording's.
-	maxFrame    = 4 << 20
+	MaxValues = 50_000
+	MaxDepth  = 64
+	// MaxFrame is what a frame may take as the model's types, maxFrameSum all of a recording's.
+	MaxFrame    = 4 << 20
 	maxFrameSum = 128 << 20
 )
 
-// measured reports whether a JSON text has no more values, and none deeper nested, than a
+// Measured reports whether a JSON text has no more values, and none deeper nested, than a
 // record may have. It reads bytes and decodes nothing.
-func measured(text []byte) bool {
+func Measured(text []byte) bool {
 	values, depth, quoted := 1, 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -36,18 +36,18 @@ func measured(text []byte) bool {
 		case c == ',':
 			values++
 		}
-		if values > maxValues || depth > maxDepth {
+		if values > MaxValues || depth > MaxDepth {
 			return false
 		}
 	}
 	return true
 }
 
-// weigh is what a document takes as a value of this type, besides the value itself: a slice's
+// Weigh is what a document takes as a value of this type, besides the value itself: a slice's
 // elements and a map's entries have the size of their type, whatever is written for them.
-func weigh(document any, t reflect.Type) (bytes int) {
+func Weigh(document any, t reflect.Type) (bytes int) {
 	if t.Kind() == reflect.Pointer {
-		return int(t.Elem().Size()) + weigh(document, t.Elem())
+		return int(t.Elem().Size()) + Weigh(document, t.Elem())
 	}
 	switch d := document.(type) {
 	case string:
@@ -67,7 +67,7 @@ func weighAll(list []any, t reflect.Type) (bytes int) {
 		return 16 * len(list) // a Point's numbers, the runs of Samples
 	}
 	for _, element := range list {
-		bytes += int(t.Elem().Size()) + weigh(element, t.Elem())
+		bytes += int(t.Elem().Size()) + Weigh(element, t.Elem())
 	}
 	return bytes
 }
@@ -80,15 +80,15 @@ func weighFields(object map[string]any, t reflect.Type) (bytes int) {
 		bytes += len(name)
 		switch t.Kind() {
 		case reflect.Map:
-			bytes += mapEntry + int(t.Key().Size()) + int(t.Elem().Size()) + weigh(value, t.Elem())
+			bytes += mapEntry + int(t.Key().Size()) + int(t.Elem().Size()) + Weigh(value, t.Elem())
 		case reflect.Struct:
 			if field, ok := fieldOf(t, name); ok {
-				bytes += weigh(value, field)
+				bytes += Weigh(value, field)
 				continue
 			}
 			fallthrough
 		default:
-			bytes += weigh(value, reflect.TypeFor[[]int64]())
+			bytes += Weigh(value, reflect.TypeFor[[]int64]())
 		}
 	}
 	return bytes

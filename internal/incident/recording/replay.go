@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"reflect"

@@ -1,9 +1,18 @@
-package incident
+package recording
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// since is what was counted between two moments.
-func since(base, last *Counted) Counted {
+// Counted are the listener's totals since the agent started.
+type Counted struct {
+	Dropped           []model.Drops
+	Pending           uint64 // dropped packets whose cause was still being read
+	AbandonedRequests uint64
+	QueueResets       uint64
+	Clients           *model.ClientTotals
+}
+
+// Since is what was counted between two moments.
+func Since(base, last *Counted) Counted {
 	out := Counted{
 		Pending:           last.Pending,
 		AbandonedRequests: last.AbandonedRequests - min(base.AbandonedRequests, last.AbandonedRequests),

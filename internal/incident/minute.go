@@ -2,97 +2,15 @@ package incident
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
-
-// Samples are a stretch of the accept queue's samples without a gap, as they are
-// written: each run holds until the next one begins, the last until To.
-type Samples struct {
-	From, To int64 // Unix milliseconds
-	Runs     []Run
-}
-
-// Run is a stretch of samples that saw the same.
-type Run struct {
-	At      int64 // milliseconds since Samples.From
-	Length  uint32
-	Dropped uint32 // packets, when it began
-}
-
-// samplesJSON has three numbers for each run: milliseconds since the run before,
-// length, packets dropped.
-type samplesJSON struct {
-	From int64   `json:"from"`
-	To   int64   `json:"to"`
-	Runs []int64 `json:"runs"`
-}
-
-// MarshalJSON writes the runs one after the other, see samplesJSON.
-func (s Samples) MarshalJSON() ([]byte, error) {
-	out := samplesJSON{From: s.From, To: s.To, Runs: make([]int64, 0, 3*len(s.Runs))}
-	last := int64(0)
-	for _, r := range s.Runs {
-		out.Runs = append(out.Runs, r.At-last, int64(r.Length), int64(r.Dropped))
-		last = r.At
-	}
-	return json.Marshal(out)
-}
-
-var errSamples = errors.New("impossible samples")
-
-// UnmarshalJSON refuses what no queue can have done.
-func (s *Samples) UnmarshalJSON(b []byte) error {
-	var in samplesJSON
-	if err := json.Unmarshal(b, &in); err != nil {
-		return err
-	}
-	length := in.To - in.From
-	if in.From <= 0 || length < 0 || length > longestSamples.Milliseconds() || len(in.Runs) == 0 || len(in.Runs)%3 != 0 || in.Runs[0] != 0 {
-		return errSamples
-	}
-	*s = Samples{From: in.From, To: in.To, Runs: make([]Run, 0, len(in.Runs)/3)}
-	at := int64(0)
-	for i := 0; i < len(in.Runs); i += 3 {
-		later, queue, dropped := in.Runs[i], in.Runs[i+1], in.Runs[i+2]
-		if later < 0 || later > length-at || queue != int64(uint32(queue)) || dropped != int64(uint32(dropped)) {
-			return errSamples
-		}
-		at += later
-		s.Runs = append(s.Runs, Run{At: at, Length: uint32(queue), Dropped: uint32(dropped)})
-	}
-	return nil
-}
-
-// after is what comes after a moment, nil where nothing does. A run that began before
-// has its drops there.
-func (s *Samples) after(moment int64) *Samples {
-	if s.To <= moment {
-		return nil
-	}
-	if s.From > moment {
-		return s
-	}
-	out := &Samples{From: moment + 1, To: s.To}
-	for _, r := range s.Runs {
-		if at := s.From + r.At - out.From; at > 0 {
-			out.Runs = append(out.Runs, Run{at, r.Length, r.Dropped})
-		} else {
-			out.Runs = append(out.Runs[:0], Run{Length: r.Length})
-		}
-	}
-	return out
-}
 
 const (
 	// minute is how long a ring keeps samples.
 	minute = time.Minute
-	// longestSamples is more than one stretch can have: a calm one ends when the
-	// ring has forgotten where it began.
-	longestSamples = 10 * time.Minute
 	// sampleGap is how far apart samples are at most that belong together: those of a
 	// calm namespace in turns are up to 80 ms apart, and a loaded machine is late.
 	sampleGap = 250 * time.Millisecond
@@ -168,8 +86,8 @@ func pack(s *model.QueueSamples) part {
 	return p
 }
 
-func (p *part) unpack() *Samples {
-	out := &Samples{From: p.from, To: p.to}
+func (p *part) unpack() *recording.Samples {
+	out := &recording.Samples{From: p.from, To: p.to}
 	length := int64(0)
 	at := int64(0)
 	for rest := p.runs; len(rest) > 0; {
@@ -178,18 +96,18 @@ func (p *part) unpack() *Samples {
 		dropped, k := binary.Uvarint(rest[n+m:])
 		rest = rest[n+m+k:]
 		at, length = at+int64(later), length+change
-		out.Runs = append(out.Runs, Run{At: at, Length: uint32(length), Dropped: uint32(dropped)})
+		out.Runs = append(out.Runs, recording.Run{At: at, Length: uint32(length), Dropped: uint32(dropped)})
 	}
 	return out
 }
 
 // after are the samples later than a moment.
-func (m *minuteOf) after(moment int64) (out []Samples) {
+func (m *minuteOf) after(moment int64) (out []recording.Samples) {
 	for i := range m.parts {
 		if m.parts[i].to <= moment {
 			continue
 		}
-		if s := m.parts[i].unpack().after(moment); s != nil {
+		if s := m.parts[i].unpack().After(moment); s != nil {
 			out = append(out, *s)
 		}
 	}

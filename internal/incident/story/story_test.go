@@ -1,4 +1,4 @@
-package incident
+package story
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -15,9 +16,9 @@ func TestClientsOfAStory(t *testing.T) {
 	c := &model.ClientTotals{Delays: model.ConnectDelays{Count: 6, Sum: 18}}
 	c.Outcomes[model.ClientConnected], c.Outcomes[model.ClientDelayed] = 26, 6
 	c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientHalfOpen] = 8, 1
-	s := &Story{Counted: Counted{Dropped: []model.Drops{{Packets: 58}}, Clients: c}}
+	s := &Story{Counted: recording.Counted{Dropped: []model.Drops{{Packets: 58}}, Clients: c}}
 	frame := func(w model.Waits) {
-		s.see(&Frame{Listener: model.Listener{Losses: &model.Losses{Clients: &model.Clients{Waits: w}}}})
+		s.see(&recording.Frame{Listener: model.Listener{Losses: &model.Losses{Clients: &model.Clients{Waits: w}}}})
 	}
 	const end = ", 26 were let in at once, 1 apparently did not answer the SYN-ACK; 58 packets dropped."
 	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up, 6 were let in after 3 s on average"+end)
@@ -28,14 +29,14 @@ func TestClientsOfAStory(t *testing.T) {
 
 	only := &model.ClientTotals{}
 	only.Outcomes[model.ClientConnected] = 1
-	require.Contains(t, (&Story{Counted: Counted{Clients: only}}).Clients(), "By their handshakes: 1 client was let in at once; 0 packets dropped.")
+	require.Contains(t, (&Story{Counted: recording.Counted{Clients: only}}).Clients(), "By their handshakes: 1 client was let in at once; 0 packets dropped.")
 }
 
 // The moment in which a listener closed with clients in its queue is worse than
 // those in which nothing listened: its advice is the one that helps.
 func TestWorstMomentOfAClosedListener(t *testing.T) {
 	s := &Story{Inside: -1}
-	for i, f := range []Frame{
+	for i, f := range []recording.Frame{
 		{Listener: model.Listener{Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseListenerClosed}, Losses: &model.Losses{QueueResets: 4}}},
 		{Listener: model.Listener{Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseNoListener, Findings: make([]model.Finding, 3)}, Losses: &model.Losses{}}},
 	} {

@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"bufio"
@@ -17,16 +17,19 @@ import (
 // can repeat a large frame, so that the frames have a bound of their own: real
 // ones are two to five times as large as their file.
 const (
-	maxLine   = 1 << 20
-	maxFrames = 50_000
-	maxRead   = 2 * maxRecording
-	maxWhole  = 8 * maxRecording
+	MaxRecording = 8 << 20 // one in a directory
+	maxLine      = 1 << 20
+	MaxFrames    = 50_000
+	MaxRead      = 2 * MaxRecording
+	maxWhole     = 8 * MaxRecording
+	// MaxSamples bounds how many runs a report draws: a recording has some thousands.
+	MaxSamples = 200_000
 )
 
 // ErrForeign says that something is no recording.
 var ErrForeign = errors.New("not a recording of tcpdiag")
 
-var errLarge = errors.New("larger than a recording of tcpdiag can be")
+var ErrLarge = errors.New("larger than a recording of tcpdiag can be")
 
 // Reader reads the whole frames of a recording.
 type Reader struct {
@@ -51,15 +54,15 @@ type Reader struct {
 	runs     int // in the samples of ticks
 }
 
-func newLines(in io.Reader) *Reader {
-	rest := &io.LimitedReader{R: in, N: maxRead + 1}
+func NewLines(in io.Reader) *Reader {
+	rest := &io.LimitedReader{R: in, N: MaxRead + 1}
 	return &Reader{rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
 }
 
 // NewReader reads the first record.
 func NewReader(r io.Reader) (*Reader, error) {
-	out := newLines(r)
-	l, err := out.line()
+	out := NewLines(r)
+	l, err := out.Line()
 	if err != nil || l.Begin == nil {
 		return nil, ErrForeign
 	}
@@ -77,8 +80,8 @@ var (
 
 // Next is the next frame; io.EOF behind the last.
 func (r *Reader) Next() (*Frame, error) {
-	for r.frames < maxFrames && r.whole <= maxWhole && r.weight <= maxFrameSum {
-		l, err := r.line()
+	for r.frames < MaxFrames && r.whole <= maxWhole && r.weight <= maxFrameSum {
+		l, err := r.Line()
 		switch {
 		case errors.Is(err, errTorn):
 			r.Torn = true
@@ -103,12 +106,12 @@ func (r *Reader) Next() (*Frame, error) {
 		}
 		r.damaged()
 	}
-	return nil, errLarge
+	return nil, ErrLarge
 }
 
 // tick takes seconds and samples, as many as a recording may have between two frames.
 func (r *Reader) tick(t *Tick) bool {
-	if t.check() != nil || len(r.Behind.Points) >= maxFrames || len(r.Behind.Samples) >= maxFrames || r.runs > maxSamples {
+	if t.check() != nil || len(r.Behind.Points) >= MaxFrames || len(r.Behind.Samples) >= MaxFrames || r.runs > MaxSamples {
 		return false
 	}
 	for i := range t.Samples {
@@ -128,7 +131,7 @@ func (r *Reader) damaged() {
 }
 
 // frame is nil where the record makes none.
-func (r *Reader) frame(l *line) *Frame {
+func (r *Reader) frame(l *Line) *Frame {
 	patch, whole := l.Key, true
 	if patch == nil {
 		patch, whole = l.Next, false
@@ -136,7 +139,7 @@ func (r *Reader) frame(l *line) *Frame {
 	if patch == nil || !whole && r.document == nil {
 		return nil
 	}
-	change, err := decode(patch)
+	change, err := Decode(patch)
 	if err != nil {
 		return nil
 	}
@@ -146,12 +149,12 @@ func (r *Reader) frame(l *line) *Frame {
 	r.document = merge(r.document, change)
 	body, err := json.Marshal(r.document)
 	r.whole += len(body)
-	if err != nil || len(body) > maxLine || !measured(body) {
+	if err != nil || len(body) > maxLine || !Measured(body) {
 		return nil
 	}
-	weight := weigh(r.document, reflect.TypeFor[Frame]())
+	weight := Weigh(r.document, reflect.TypeFor[Frame]())
 	r.weight += weight
-	if weight > maxFrame {
+	if weight > MaxFrame {
 		return nil
 	}
 	f := new(Frame)
@@ -165,29 +168,29 @@ func (r *Reader) frame(l *line) *Frame {
 	return f
 }
 
-// decode keeps numbers as they are written.
-func decode(b []byte) (v any, err error) {
+// Decode keeps numbers as they are written.
+func Decode(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	err = d.Decode(&v)
 	return v, err
 }
 
-// line reads a record and compares its sum.
-func (r *Reader) line() (*line, error) {
+// Line reads a record and compares its sum.
+func (r *Reader) Line() (*Line, error) {
 	raw, err := r.raw()
 	if err != nil {
 		return nil, err
 	}
 	sum, body, found := bytes.Cut(raw, []byte(" "))
 	want, err := strconv.ParseUint(string(sum), 16, 32)
-	if !found || err != nil || uint32(want) != checksum(body) {
+	if !found || err != nil || uint32(want) != Checksum(body) {
 		return nil, errDamaged
 	}
-	if !measured(body) {
+	if !Measured(body) {
 		return nil, errDamaged
 	}
-	l := new(line)
+	l := new(Line)
 	if err := json.Unmarshal(body, l); err != nil {
 		return nil, errDamaged
 	}
@@ -206,7 +209,7 @@ func (r *Reader) raw() ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case errors.Is(err, io.EOF) && r.rest.N == 0:
-			return nil, errLarge
+			return nil, ErrLarge
 		case errors.Is(err, io.EOF) && len(out) == 0 && !long:
 			return nil, io.EOF
 		case errors.Is(err, io.EOF):

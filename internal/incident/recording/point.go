@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"math"
@@ -17,7 +17,7 @@ type Point struct {
 	Peak     int32       // highest sample of the accept queue since then
 	Inside   int32       // clients in the accept queue and accepted; -1: not known
 	InFlight int32       // requests of its process that wait for a peer's answer; -1: not known
-	Used     [stages]int8
+	Used     [NumStages]int8
 	Clients  Rate
 }
 
@@ -28,17 +28,17 @@ type Rate struct {
 	Offered, Served, TurnedAway uint16
 }
 
-// stages are those whose use is kept by second, besides the accept queue.
-const stages = 4
+// NumStages are those whose use is kept by second, besides the accept queue.
+const NumStages = 4
 
 // Stages name what Point.Used holds: the percent of each limit in use, 100 only
 // where it is full, -1 where it is not known.
-func Stages() [stages]string {
+func Stages() [NumStages]string {
 	return [...]string{"max_connections", "max_threads", "open_files", "ephemeral_ports"}
 }
 
-// unknownPoint is one of which nothing but the time is known.
-func unknownPoint(at int64) Point {
+// UnknownPoint is one of which nothing but the time is known.
+func UnknownPoint(at int64) Point {
 	p := Point{At: at, Inside: -1, InFlight: -1}
 	for i := range p.Used {
 		p.Used[i] = -1
@@ -46,10 +46,10 @@ func unknownPoint(at int64) Point {
 	return p
 }
 
-// newPoint compares a listener with its totals in the snapshot before, nil where there is
+// NewPoint compares a listener with its totals in the snapshot before, nil where there is
 // none.
-func newPoint(at time.Time, l *model.Listener, before *model.Totals) Point {
-	p := unknownPoint(at.Unix())
+func NewPoint(at time.Time, l *model.Listener, before *model.Totals) Point {
+	p := UnknownPoint(at.Unix())
 	p.Status = l.Verdict.Status
 	if before != nil {
 		p.Drops, p.Cause = droppedSince(l.Totals.Dropped, before.Dropped)
@@ -120,8 +120,8 @@ func percent(l model.Limit) int8 {
 	return int8(min(100, 100*int64(max(0, l.Used))/int64(l.Max)))
 }
 
-// merge joins two snapshots within one second.
-func (p Point) merge(later Point) Point {
+// Merge joins two snapshots within one second.
+func (p Point) Merge(later Point) Point {
 	if p.Drops > later.Drops {
 		later.Cause = p.Cause
 	}

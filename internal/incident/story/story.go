@@ -1,4 +1,4 @@
-package incident
+package story
 
 import (
 	"cmp"
@@ -6,32 +6,35 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Story is what a recording says, for a reader who has seen nothing else.
 type Story struct {
-	Header  Header
-	Summary Summary
-	Points  []Point   // by second, from a minute before
-	Samples []Samples // of the accept queue, from a minute before to two minutes after it began
+	Header  recording.Header
+	Summary recording.Summary
+	Points  []recording.Point   // by second, from a minute before
+	Samples []recording.Samples // of the accept queue, from a minute before to two minutes after it began
 	Events  []Event
-	Worst   Frame // at the worst moment
-	Last    Frame
-	Counted Counted       // in the incident
-	Waits   model.Waits   // of the clients that were let in late
-	Peak    int           // of the accept queue
-	Inside  int           // most clients at once; -1: not known
-	Going   bool          // by the agent that records it: it has not ended
-	Torn    bool          // the last record was not written to its end
-	Damaged int           // records that could not be read
-	Saw     []string      // what clients may have seen, the first first
-	Stacks  *model.Stacks // the latest thread dump; nil where there is none
-	worst   []Frame       // of each cause
-	runs    int           // in Samples
-	room    int           // of the accept queue at first; 0: not known
+	Worst   recording.Frame // at the worst moment
+	Last    recording.Frame
+	Counted recording.Counted // in the incident
+	Waits   model.Waits       // of the clients that were let in late
+	Peak    int               // of the accept queue
+	Inside  int               // most clients at once; -1: not known
+	Going   bool              // by the agent that records it: it has not ended
+	Torn    bool              // the last record was not written to its end
+	Damaged int               // records that could not be read
+	Saw     []string          // what clients may have seen, the first first
+	Stacks  *model.Stacks     // the latest thread dump; nil where there is none
+	worsts  []recording.Frame // of each cause
+	runs    int               // in Samples
+	Room    int               // of the accept queue at first; 0: not known
 }
 
 // Event is a change of status, of cause or of the process.
@@ -51,7 +54,7 @@ const maxEvents = 200
 
 // Tell reads a recording.
 func Tell(in io.Reader) (*Story, error) {
-	r, err := NewReader(in)
+	r, err := recording.NewReader(in)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func Tell(in io.Reader) (*Story, error) {
 	}
 	s.Torn, s.Damaged = r.Torn, r.Damaged
 	if b := &r.Behind; !b.At.IsZero() {
-		s.Summary.pass(b)
+		s.Summary.Pass(b)
 		s.points(b.Points)
 		s.samples(b.Samples)
 		if b.Counted != nil {
@@ -85,14 +88,14 @@ func Tell(in io.Reader) (*Story, error) {
 		}
 	}
 	if s.Summary.Frames == 0 {
-		return nil, fmt.Errorf("%w; records that could not be read: %d", errEmpty, s.Damaged)
+		return nil, fmt.Errorf("%w; records that could not be read: %d", ErrEmpty, s.Damaged)
 	}
-	s.Counted = since(&s.Header.Base, &s.Last.Counted)
+	s.Counted = recording.Since(&s.Header.Base, &s.Last.Counted)
 	s.settle()
 	return s, nil
 }
 
-var errEmpty = errors.New("the recording holds no frame")
+var ErrEmpty = errors.New("the recording holds no frame")
 
 // Continues reports whether the trouble lasts: an agent records a minute more.
 func (s *Story) Continues() bool {
@@ -102,30 +105,30 @@ func (s *Story) Continues() bool {
 // settle makes the worst moment one of the cause that most was lost for, where there is
 // one as bad.
 func (s *Story) settle() {
-	for i := range s.worst {
-		if v := &s.worst[i].Listener.Verdict; v.Cause == s.Summary.Cause && v.Status == s.Worst.Listener.Verdict.Status {
-			s.Worst = s.worst[i]
+	for i := range s.worsts {
+		if v := &s.worsts[i].Listener.Verdict; v.Cause == s.Summary.Cause && v.Status == s.Worst.Listener.Verdict.Status {
+			s.Worst = s.worsts[i]
 		}
 	}
-	s.worst = nil
+	s.worsts = nil
 }
 
 // worstOf keeps the worst frame of each cause.
-func (s *Story) worstOf(f *Frame) {
-	for i := range s.worst {
-		if s.worst[i].Listener.Verdict.Cause == f.Listener.Verdict.Cause {
-			if worse(&f.Listener, &s.worst[i].Listener) {
-				s.worst[i] = *f
+func (s *Story) worstOf(f *recording.Frame) {
+	for i := range s.worsts {
+		if s.worsts[i].Listener.Verdict.Cause == f.Listener.Verdict.Cause {
+			if worse(&f.Listener, &s.worsts[i].Listener) {
+				s.worsts[i] = *f
 			}
 			return
 		}
 	}
-	if len(s.worst) < maxCauses {
-		s.worst = append(s.worst, *f)
+	if len(s.worsts) < recording.MaxCauses {
+		s.worsts = append(s.worsts, *f)
 	}
 }
 
-func (s *Story) see(f *Frame) {
+func (s *Story) see(f *recording.Frame) {
 	s.Summary.See(f)
 	if worse(&f.Listener, &s.Worst.Listener) {
 		s.Worst = *f
@@ -136,7 +139,7 @@ func (s *Story) see(f *Frame) {
 	s.samples(f.Samples)
 	if q := f.Listener.AcceptQueue; q != nil {
 		s.Peak = max(s.Peak, q.Length)
-		s.room = cmp.Or(s.room, q.Capacity())
+		s.Room = cmp.Or(s.Room, q.Capacity())
 	}
 	if l := f.Listener.Losses; l != nil {
 		for _, saw := range l.WorstCase {
@@ -154,23 +157,20 @@ func (s *Story) see(f *Frame) {
 	s.event(f)
 }
 
-func (s *Story) points(points []Point) {
+func (s *Story) points(points []recording.Point) {
 	for _, p := range points {
 		s.Peak, s.Inside = max(s.Peak, int(p.Peak)), max(s.Inside, int(p.Inside))
 		if n := len(s.Points); n > 0 && s.Points[n-1].At == p.At { // a second in parts
-			s.Points[n-1] = s.Points[n-1].merge(p)
-		} else if n < 2*maxFrames {
+			s.Points[n-1] = s.Points[n-1].Merge(p)
+		} else if n < 2*recording.MaxFrames {
 			s.Points = append(s.Points, p)
 		}
 	}
 }
 
-// maxSamples bounds how many runs a report draws: a recording has some thousands.
-const maxSamples = 200_000
-
-func (s *Story) samples(list []Samples) {
+func (s *Story) samples(list []recording.Samples) {
 	for _, one := range list {
-		if s.runs += len(one.Runs); s.runs > maxSamples {
+		if s.runs += len(one.Runs); s.runs > recording.MaxSamples {
 			return
 		}
 		s.Samples = append(s.Samples, one)
@@ -202,7 +202,7 @@ func lostIn(l *model.Listener) uint64 {
 	return lost.DroppedPackets + lost.QueueResets
 }
 
-func (s *Story) event(f *Frame) {
+func (s *Story) event(f *recording.Frame) {
 	v := &f.Listener.Verdict
 	e := Event{At: f.At, Status: v.Status, Cause: v.Cause, Text: v.Summary}
 	if p := f.Listener.Process; p != nil {
@@ -218,4 +218,31 @@ func (s *Story) event(f *Frame) {
 		}
 	}
 	s.Events = append(s.Events, e)
+}
+
+// maxPlaces bounds the places of threads that a report names.
+const maxPlaces = 8
+
+// Threads says where the thread dump shows the threads at work.
+func (s *Story) Threads() []string {
+	d := s.Stacks
+	if d == nil {
+		return nil
+	}
+	out := []string{phrase.Sprintf("At %s, by the JVM's own account, %d of %s handled requests:", d.At.UTC().Format(time.TimeOnly), d.Busy(), phrase.Count(d.Workers, "server thread"))}
+	for i := range d.Groups {
+		g := &d.Groups[i]
+		if !g.Busy() || len(out) > maxPlaces {
+			break
+		}
+		line := phrase.Number(g.Threads) + " × " + g.Where()
+		if g.State != "" {
+			line += " (" + strings.ToLower(strings.ReplaceAll(g.State, "_", " ")) + ")"
+		}
+		out = append(out, model.Printable(line))
+	}
+	if d.Deadlocked {
+		out = append(out, "The JVM found a deadlock.")
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"cmp"
@@ -50,15 +50,6 @@ type Tick struct {
 	Samples []Samples `json:"samples,omitempty"`
 	// Counted is there every ten seconds where it has changed, and in the last.
 	Counted *Counted `json:"counted,omitempty"`
-}
-
-// Counted are the listener's totals since the agent started.
-type Counted struct {
-	Dropped           []model.Drops
-	Pending           uint64 // dropped packets whose cause was still being read
-	AbandonedRequests uint64
-	QueueResets       uint64
-	Clients           *model.ClientTotals
 }
 
 // End is the last record; one that was killed has not written it.
@@ -119,7 +110,7 @@ func (s *Summary) See(f *Frame) {
 		s.Status, s.Text = v.Status, v.Summary
 	}
 	s.dominant.see(f)
-	s.count(&f.Counted)
+	s.Count(&f.Counted)
 	if v.Status >= model.StatusSaturated {
 		s.LastTrouble = f.At
 	}
@@ -127,19 +118,19 @@ func (s *Summary) See(f *Frame) {
 	s.seconds(f.At, f.Points)
 }
 
-// count takes totals into the summary.
-func (s *Summary) count(c *Counted) {
+// Count takes totals into the summary.
+func (s *Summary) Count(c *Counted) {
 	cause, text := s.dominant.of(s.Status, c)
 	s.Cause, s.Text = cause, cmp.Or(text, s.Text)
-	if now := since(&s.dominant.base, c).Clients; now != nil {
+	if now := Since(&s.dominant.base, c).Clients; now != nil {
 		s.TurnedAway = new(now.TurnedAway())
 	}
 }
 
-// pass takes what came between two frames, or behind the last.
-func (s *Summary) pass(t *Tick) {
+// Pass takes what came between two frames, or behind the last.
+func (s *Summary) Pass(t *Tick) {
 	if t.Counted != nil {
-		s.count(t.Counted)
+		s.Count(t.Counted)
 	}
 	s.seconds(t.At, t.Points)
 }
@@ -178,7 +169,7 @@ func (p *Point) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &all); err != nil {
 		return err
 	}
-	*p = unknownPoint(0)
+	*p = UnknownPoint(0)
 	if n := len(all); n > 0 && all[n-1][0] == '"' {
 		if err := json.Unmarshal(all[n-1], &p.Cause); err != nil {
 			return err

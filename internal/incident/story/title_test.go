@@ -1,4 +1,4 @@
-package incident
+package story
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,7 +18,7 @@ type told struct {
 }
 
 func newTold() *told {
-	h := Header{Address: "[::]:8080", Host: "web-1", Began: time.Date(2026, 1, 2, 3, 12, 5, 0, time.UTC)}
+	h := recording.Header{Address: "[::]:8080", Host: "web-1", Began: time.Date(2026, 1, 2, 3, 12, 5, 0, time.UTC)}
 	h.Base.Dropped = []model.Drops{{DropKey: model.DropKey{Cause: model.CauseSlowAccept, Packet: model.PacketSYN}, Packets: 5000}}
 	return &told{&Story{Header: h, Summary: h.Summary(), Inside: -1}, h.Began}
 }
@@ -25,7 +26,7 @@ func newTold() *told {
 // see adds a frame, some seconds after the one before.
 func (s *told) see(seconds int, status model.Status, cause model.Cause, dropped map[model.Cause]uint64, turnedAway uint64) {
 	s.at = s.at.Add(time.Duration(seconds) * time.Second)
-	f := &Frame{At: s.at, Counted: Counted{Clients: &model.ClientTotals{}}}
+	f := &recording.Frame{At: s.at, Counted: recording.Counted{Clients: &model.ClientTotals{}}}
 	f.Listener.Verdict = model.Verdict{Status: status, Cause: cause, Summary: "It is " + string(cause) + "."}
 	f.Counted.Clients.Outcomes[model.ClientGaveUp] = turnedAway
 	for c, n := range dropped {
@@ -33,7 +34,7 @@ func (s *told) see(seconds int, status model.Status, cause model.Cause, dropped 
 			n += 5000 // before it began
 		}
 		f.Counted.Dropped = append(f.Counted.Dropped, model.Drops{DropKey: model.DropKey{Cause: c, Packet: model.PacketSYN}, Packets: n})
-		f.Points = append(f.Points, Point{At: s.at.Unix(), Status: status, Drops: uint32(n % 5000)})
+		f.Points = append(f.Points, recording.Point{At: s.at.Unix(), Status: status, Drops: uint32(n % 5000)})
 	}
 	if s.Summary.Frames == 0 {
 		s.Worst = *f
@@ -54,7 +55,7 @@ func TestTitleIsOfTheWholeLength(t *testing.T) {
 	require.Equal(t, "max_connections for 30 s: 40 clients turned away", s.Summary.Title())
 	require.Equal(t, "It is max_connections.", s.Summary.Text)
 
-	s.Counted = since(&s.Header.Base, &s.Last.Counted)
+	s.Counted = recording.Since(&s.Header.Base, &s.Last.Counted)
 	s.settle()
 	require.Equal(t, full, s.Worst.Listener.Verdict.Cause)
 	answer := s.Answer()
@@ -112,20 +113,23 @@ func TestCausesOfARecordingAreBounded(t *testing.T) {
 	for i := range 1000 {
 		s.see(1, model.StatusLosing, model.Cause(string(rune('a'+i%26))+string(rune('a'+i/26))), nil, 0)
 	}
-	require.LessOrEqual(t, len(s.Summary.dominant.causes), maxCauses)
-	require.LessOrEqual(t, len(s.worst), maxCauses)
+	require.LessOrEqual(t, len(s.worsts), recording.MaxCauses)
 }
 
 // A person reads first whose listener it is.
 func TestWhere(t *testing.T) {
-	s := Summary{Address: "[::]:8080", Port: 8080}
+	s := recording.Summary{Address: "[::]:8080", Port: 8080}
 	require.Equal(t, "[::]:8080", s.Where())
 	var l model.Listener
 	l.Pod = &model.Pod{Namespace: "shop", Name: "orders-7d9c", Container: "app"}
-	s.See(&Frame{Listener: l})
+	s.See(&recording.Frame{Listener: l})
 	l.Pod = nil // not known for a moment
-	s.See(&Frame{Listener: l})
+	s.See(&recording.Frame{Listener: l})
 	require.Equal(t, "shop/orders-7d9c:8080", s.Where())
 	s.Pod.Name = "a\x1b[2J"
 	require.NotContains(t, s.Where(), "\x1b")
+}
+
+func setting(n int) *model.Setting[int] {
+	return &model.Setting[int]{Value: n, Kind: model.SourceFile, Source: "application.yml"}
 }

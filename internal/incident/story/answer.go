@@ -1,8 +1,9 @@
-package incident
+package story
 
 import (
 	"fmt"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -26,7 +27,7 @@ func (s *Story) Answer() model.Answer {
 
 // what is the number of clients, with the place and the time.
 func (s *Story) what() string {
-	at := fmt.Sprintf(" %s%s: %s, for %s", model.Printable(s.Header.Address), on(s.Header.Host), Clock(s.Header.Began), phrase.Seconds(s.Lasted()))
+	at := fmt.Sprintf(" %s%s: %s, for %s", model.Printable(s.Header.Address), on(s.Header.Host), recording.Clock(s.Header.Began), phrase.Seconds(s.Lasted()))
 	end := "."
 	if s.Continues() {
 		end = ", and it continues."

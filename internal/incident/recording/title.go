@@ -1,4 +1,4 @@
-package incident
+package recording
 
 import (
 	"strconv"
@@ -8,8 +8,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// maxCauses bounds of how many causes something is remembered.
-const maxCauses = 16
+// MaxCauses bounds of how many causes something is remembered.
+const MaxCauses = 16
+
+// Around is how much is recorded before and after.
+const Around = time.Minute
 
 // dominant finds the cause of a recording's whole length.
 type dominant struct {
@@ -45,7 +48,7 @@ func (d *dominant) see(f *Frame) {
 		}
 		return
 	}
-	if len(d.causes) < maxCauses {
+	if len(d.causes) < MaxCauses {
 		d.causes = append(d.causes, lasting{v.Cause, v.Status, v.Summary, since})
 	}
 }
@@ -54,7 +57,7 @@ func (d *dominant) see(f *Frame) {
 // that lasted longest at the worst status. Of a port that was closed it is the first:
 // that the listener closed on its clients is seen once, that nothing listens for long.
 func (d *dominant) of(worst model.Status, now *Counted) (model.Cause, string) {
-	counted := since(&d.base, now)
+	counted := Since(&d.base, now)
 	if worst == model.StatusLosing && counted.Packets() > 0 {
 		packets := make(map[model.Cause]uint64)
 		for _, drops := range counted.Dropped {
@@ -95,7 +98,7 @@ func (s *Summary) Duration() time.Duration {
 	if last.IsZero() { // of an earlier version
 		last = s.LastSeen
 		if s.Reason == EndOver || s.Reason == EndClosed {
-			last = last.Add(-around)
+			last = last.Add(-Around)
 		}
 	}
 	return max(0, last.Sub(s.Began))
@@ -131,3 +134,9 @@ func (s *Summary) Where() string {
 	}
 	return model.Printable(s.Address)
 }
+
+// clock is how a report writes a moment: in UTC, for every reader.
+const clock = "2006-01-02 15:04:05 MST"
+
+// Clock is a moment in a report.
+func Clock(t time.Time) string { return t.UTC().Format(clock) }

@@ -1,4 +1,4 @@
-package incident
+package story
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
@@ -34,12 +35,12 @@ func (s *Story) Filling() *Filling {
 		if was := full; !was {
 			latest = nil
 		}
-		if full = s.room > 0 && int(r.Length) >= s.room; full && latest == nil {
-			latest = &Filling{Rising: rising, Full: at, Room: s.room}
+		if full = s.Room > 0 && int(r.Length) >= s.Room; full && latest == nil {
+			latest = &Filling{Rising: rising, Full: at, Room: s.Room}
 			first = cmp.Or(first, latest)
 		}
 		if r.Dropped > 0 {
-			out := Filling{Room: s.room}
+			out := Filling{Room: s.Room}
 			if full {
 				out = *latest
 			}
@@ -51,7 +52,7 @@ func (s *Story) Filling() *Filling {
 }
 
 // eachRun yields the runs of all samples, each with its time.
-func (s *Story) eachRun(yield func(time.Time, Run) bool) {
+func (s *Story) eachRun(yield func(time.Time, recording.Run) bool) {
 	for i := range s.Samples {
 		for _, r := range s.Samples[i].Runs {
 			if !yield(time.UnixMilli(s.Samples[i].From+r.At), r) {
@@ -101,7 +102,7 @@ func (f *Filling) String() string {
 // first: what was full first is where to begin.
 func (s *Story) filled() []string {
 	began := s.Header.Began.Unix()
-	var since [stages]int64
+	var since [recording.NumStages]int64
 	for _, p := range s.Points {
 		for i, used := range p.Used {
 			switch {
@@ -113,7 +114,7 @@ func (s *Story) filled() []string {
 		}
 	}
 	var out []string
-	full := [stages]string{"all of maxConnections were in use", "all threads were busy", "all open files were in use", "all ephemeral ports were in use"}
+	full := [recording.NumStages]string{"all of maxConnections were in use", "all threads were busy", "all open files were in use", "all ephemeral ports were in use"}
 	order := []int{0, 1, 2, 3}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(since[i], since[j]) })
 	for _, i := range order {

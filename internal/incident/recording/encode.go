@@ -1,0 +1,147 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"reflect"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// KeyEvery is how many frames apart a whole one is written, from which a reader
+// continues after a damaged one.
+const KeyEvery = 60
+
+// Line is a record as it is written: its checksum (CRC-32C), the record, and the
+// end of the line. What was torn off has no end or another sum.
+type Line struct {
+	Begin *Header         `json:"begin,omitempty"`
+	Key   json.RawMessage `json:"key,omitempty"`  // a whole frame
+	Next  json.RawMessage `json:"next,omitempty"` // a merge patch on the frame before
+	Tick  *Tick           `json:"tick,omitempty"`
+	End   *End            `json:"end,omitempty"`
+}
+
+func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
+
+func (l Line) Encode() ([]byte, error) {
+	body, err := json.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("incident: %w", err)
+	}
+	return append(fmt.Appendf(nil, "%08x ", Checksum(body)), append(body, '\n')...), nil
+}
+
+// Encoder makes lines of frames: the first whole, the others by what has changed.
+type Encoder struct {
+	last    json.RawMessage
+	verdict model.Verdict // of the frame before
+	next    int           // frames until a whole one
+}
+
+// Gap has the next frame written whole: one before it was not written.
+func (e *Encoder) Gap() { e.next = 0 }
+
+func (e *Encoder) Frame(f *Frame) ([]byte, error) {
+	if e.next > 0 {
+		f = f.withoutShown(&e.verdict)
+	}
+	e.verdict = f.Listener.Verdict
+	body, err := json.Marshal(f)
+	if err != nil {
+		return nil, fmt.Errorf("incident: %w", err)
+	}
+	if e.next == 0 {
+		e.last, e.next = body, KeyEvery
+		return Line{Key: body}.Encode()
+	}
+	change, err := diff(e.last, body)
+	if err != nil {
+		return nil, fmt.Errorf("incident: %w", err)
+	}
+	if change == nil {
+		change = json.RawMessage("{}")
+	}
+	e.last = body
+	e.next--
+	return Line{Next: change}.Encode()
+}
+
+// withoutShown leaves out the verdict that was shown before, where it is that of
+// the frame before.
+func (f *Frame) withoutShown(last *model.Verdict) *Frame {
+	b := f.Listener.Basis
+	if b == nil || b.Shown == nil || !reflect.DeepEqual(b.Shown.Verdict, *last) {
+		return f
+	}
+	out, basis, shown := *f, *b, *b.Shown
+	shown.Verdict = model.Verdict{}
+	basis.Shown, out.Listener.Basis, out.SameShown = &shown, &basis, true
+	return &out
+}
+
+// diff is the JSON merge patch (RFC 7396) that makes one document of another,
+// nil where they are equal. What is null is taken for absent.
+func diff(from, to json.RawMessage) (json.RawMessage, error) {
+	if bytes.Equal(from, to) {
+		return nil, nil
+	}
+	if !isObject(from) || !isObject(to) {
+		return to, nil
+	}
+	var was, is map[string]json.RawMessage
+	if err := json.Unmarshal(from, &was); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(to, &is); err != nil {
+		return nil, err
+	}
+	patch := make(map[string]json.RawMessage)
+	for name, value := range is {
+		old, ok := was[name]
+		if !ok {
+			old = json.RawMessage("null")
+		}
+		change, err := diff(old, value)
+		if err != nil {
+			return nil, err
+		}
+		if change != nil {
+			patch[name] = change
+		}
+	}
+	for name, old := range was {
+		if _, still := is[name]; !still && !isNull(old) {
+			patch[name] = json.RawMessage("null")
+		}
+	}
+	if len(patch) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(patch)
+}
+
+func isObject(m json.RawMessage) bool { return len(m) > 0 && m[0] == '{' }
+func isNull(m json.RawMessage) bool   { return string(m) == "null" }
+
+// merge applies a merge patch (RFC 7396) to a document.
+func merge(document, patch any) any {
+	changes, ok := patch.(map[string]any)
+	if !ok {
+		return patch
+	}
+	out, ok := document.(map[string]any)
+	if !ok {
+		out = make(map[string]any, len(changes))
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(out, name)
+			continue
+		}
+		out[name] = merge(out[name], value)
+	}
+	return out
+}
