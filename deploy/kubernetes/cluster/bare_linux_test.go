@@ -33,7 +33,8 @@ func testWithoutOperator(t *testing.T, c *cluster, main *readme) {
 	require.Contains(t, out, `no matches for kind "PrometheusRule"`)
 	require.Contains(t, out, "ensure CRDs are installed first")
 	require.Empty(t, c.left(t, "tcpdiag"))
-	out = c.run(t, "helm install tcpdiag deploy/helm/tcpdiag --namespace tcpdiag") // as the README says
+	c.remove(t, "tcpdiag")
+	out = c.run(t, helmPlain)
 	require.Contains(t, out, "STATUS: deployed")
 	c.pods(t, "tcpdiag", "app.kubernetes.io/name=tcpdiag", 1)
 	c.remove(t, "tcpdiag")

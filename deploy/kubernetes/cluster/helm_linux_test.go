@@ -79,7 +79,7 @@ func testChart(t *testing.T, c *cluster, chart *readme) {
 	c.remove(t, agents)
 
 	c.run(t, "kubectl create namespace tcpdiag\nkubectl label namespace tcpdiag "+enforce+"=baseline")
-	notes := c.run(t, "helm install tcpdiag deploy/helm/tcpdiag --namespace tcpdiag")
+	notes := c.run(t, helmPlain)
 	requireRefused(t, c.refusal(t, agents))
 	require.Contains(t, notes, "Nothing scrapes them yet")
 	c.run(t, noted(t, notes, "kubectl label"))

@@ -55,7 +55,7 @@ spec:
           image: orders:distroless
           imagePullPolicy: Never
           ports: [{containerPort: 8080}]
-          readinessProbe: {tcpSocket: {port: 8080}, timeoutSeconds: 30, failureThreshold: 100}
+          startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 300} # and no client later
           securityContext:
             runAsNonRoot: true
             runAsUser: 1001
@@ -80,7 +80,8 @@ func testKubectl(t *testing.T, cgroup string) {
 	_, err := c.sh(t, "kubectl -n shop exec "+pod.Name+" -- sh -c true")
 	require.Error(t, err, "there is no shell")
 	require.Nil(t, pod.Spec.SecurityContext.RunAsGroup, "the image's: nobody but the container knows it")
-	c.overload(t, pod)
+	t.Run("mistakes", func(t *testing.T) { testMistakes(t, c) })
+	calm := c.overload(t, pod)
 
 	// Nothing is there that could answer, and this user may not add anything.
 	t.Run("denied", func(t *testing.T) {
@@ -98,7 +99,7 @@ func testKubectl(t *testing.T, cgroup string) {
 	t.Run("ephemeral", func(t *testing.T) {
 		c.user(t, "oncall", "deploy/kubernetes/plugin/ephemeral.yaml", "shop")
 		for _, what := range []string{"first", "again"} {
-			c.right(t, what, "oncall", "deploy/orders -n shop --via ephemeral", "clients (it lacks CAP_NET_RAW)")
+			c.right(t, what, "oncall", askOrders+" --via ephemeral", "clients (it lacks CAP_NET_RAW)")
 		}
 		now, err := c.client.CoreV1().Pods("shop").Get(t.Context(), pod.Name, meta.GetOptions{})
 		require.NoError(t, err)
@@ -132,7 +133,7 @@ func testKubectl(t *testing.T, cgroup string) {
 			_, _, code := c.plugin(t, "platform", "deploy/orders -n shop --via node")
 			return code == 0
 		})
-		c.right(t, "node", "platform", "deploy/orders -n shop", "by the agent of "+nodeName)
+		c.right(t, "node", "platform", askOrders, "by the agent of "+nodeName)
 	})
 	t.Run("incidents", func(t *testing.T) {
 		within(t, time.Minute, "an incident of the node agent", func() bool {
@@ -140,17 +141,21 @@ func testKubectl(t *testing.T, cgroup string) {
 			return strings.Contains(stdout, "8080")
 		})
 	})
-	t.Run("sidecar", func(t *testing.T) { testAskedSidecar(t, c) })
+	t.Run("alert", func(t *testing.T) { testAlert(t, c, pod) })
+	calm()
+	pod = c.addSidecar(t)
+	t.Run("load test", func(t *testing.T) { testLoadTest(t, c, pod) })
+	t.Run("sidecar", func(t *testing.T) { testAskedSidecar(t, c, pod) })
 }
 
-// testAskedSidecar gives the Deployment the sidecar, whose pod is a new one.
-func testAskedSidecar(t *testing.T, c *cluster) {
+// addSidecar gives the Deployment the sidecar, whose pod is a new one.
+func (c *cluster) addSidecar(t *testing.T) (pod core.Pod) {
+	t.Helper()
 	patch := `{"spec":{"template":{"spec":{"shareProcessNamespace":true,"securityContext":{"runAsUser":1001,"runAsGroup":1001,"runAsNonRoot":true},
 "initContainers":[{"name":"tcpdiag","image":"tcpdiag/tcpdiag:0.1.0","imagePullPolicy":"IfNotPresent","restartPolicy":"Always","args":["agent"],"ports":[{"name":"tcpdiag","containerPort":10889}],
 "securityContext":{"runAsNonRoot":true,"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"seccompProfile":{"type":"RuntimeDefault"}}}]}}}}`
 	c.run(t, "kubectl -n shop scale deployment/orders --replicas=0 && kubectl -n shop patch deployment orders -p '"+strings.ReplaceAll(patch, "\n", "")+"' && kubectl -n shop scale deployment/orders --replicas=1")
 	c.run(t, "kubectl -n shop rollout status deployment/orders --timeout=3m")
-	var pod core.Pod
 	within(t, time.Minute, "only the new pod", func() bool {
 		list, err := c.client.CoreV1().Pods("shop").List(t.Context(), meta.ListOptions{LabelSelector: "app=orders"})
 		if err != nil || len(list.Items) != 1 || list.Items[0].Status.Phase != core.PodRunning {
@@ -159,22 +164,27 @@ func testAskedSidecar(t *testing.T, c *cluster) {
 		pod = list.Items[0]
 		return true
 	})
+	return pod
+}
+
+func testAskedSidecar(t *testing.T, c *cluster, pod core.Pod) {
 	c.overload(t, pod)
 	// A JVM that has just started compiles: on a busy machine its threads wait for a CPU first.
 	within(t, time.Minute, "the server has settled", func() bool {
 		stdout, _, _ := c.plugin(t, "reader", "deploy/orders -n shop")
 		return strings.Contains(stdout, "20 of 20 connections")
 	})
-	c.right(t, "sidecar", "reader", "deploy/orders -n shop", "by the sidecar")
+	c.right(t, "sidecar", "reader", askOrders, "by the sidecar")
 }
 
 // overload has sixty clients ask for a page that takes ten seconds, again and again, until
-// the queue is full.
-func (c *cluster) overload(t *testing.T, pod core.Pod) {
+// the queue is full; to call the result ends it.
+func (c *cluster) overload(t *testing.T, pod core.Pod) (end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
-	t.Cleanup(func() { stop(); clients.Wait() })
+	end = func() { stop(); clients.Wait() }
+	t.Cleanup(end)
 	url := "http://" + pod.Status.PodIP + ":8080/slow.jsp?ms=10000"
 	for range 60 {
 		clients.Go(func() {
@@ -193,6 +203,7 @@ func (c *cluster) overload(t *testing.T, pod core.Pod) {
 		})
 	}
 	time.Sleep(3 * time.Second) // the first page is compiled
+	return end
 }
 
 // user makes one with a certificate and exactly these Roles: files, each with its namespace.
@@ -208,7 +219,17 @@ func (c *cluster) user(t *testing.T, name string, roles ...string) {
 // plugin runs kubectl tcpdiag as a user, as kubectl finds it.
 func (c *cluster) plugin(t *testing.T, user, args string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := c.command(t.Context(), "kubectl tcpdiag "+args+" --kubeconfig "+c.file(user+".kubeconfig"))
+	return c.pluginThen(t, user, args, "")
+}
+
+// pluginThen has the command of kubectl tcpdiag run, too.
+func (c *cluster) pluginThen(t *testing.T, user, args, command string) (stdout, stderr string, code int) {
+	t.Helper()
+	line := "kubectl tcpdiag " + args + " --kubeconfig " + c.file(user+".kubeconfig")
+	if command != "" {
+		line += " -- " + command
+	}
+	cmd := c.command(t.Context(), line)
 	var out, complaints strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &complaints
 	err := cmd.Run()

@@ -76,6 +76,8 @@ func testKEDA(t *testing.T, c *cluster) {
 	within(t, time.Minute, "the CRD is established", func() bool {
 		return c.command(t.Context(), "kubectl apply --validate=strict -f deploy/kubernetes/scaling/keda.yaml").Run() == nil
 	})
+	c.run(t, "kubectl -n shop delete scaledobject orders")
+	c.run(t, applyScaler)
 	require.Contains(t, c.run(t, "kubectl -n shop get scaledobject orders --output name"), "orders")
 	text, err := os.ReadFile(filepath.Join(root, "deploy/kubernetes/scaling/keda.yaml"))
 	require.NoError(t, err)

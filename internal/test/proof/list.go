@@ -81,9 +81,9 @@ func All() []Proof {
 			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/assistant", "internal/test/assistants"}, Results: []string{"docs/results/assistants.md"},
 		},
 		{
-			Name: "cluster", What: "the READMEs' install commands for Kubernetes against the real control plane and pods", Minutes: 10, Root: true, Dir: "deploy/kubernetes/cluster",
-			Needs: slices.Concat(java, []Need{{"debootstrap", "debootstrap"}, {"containerd", "containerd"}, {"runc", "runc"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}}),
-			Run:   []string{"./prove.sh"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
+			Name: "cluster", What: "the real control plane, kubelet and containerd: the READMEs' commands, kubectl tcpdiag in each of its ways, names of fifty pods that are replaced, an alert as it arrives, scaling", Minutes: 30, Root: true, Dir: "deploy/kubernetes/cluster",
+			Needs: slices.Concat(java, []Need{{"debootstrap", "debootstrap"}, {"containerd", "containerd"}, {"runc", "runc"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}, {"ip", "iproute2"}, {"prometheus", "prometheus"}, {"prometheus-alertmanager", "prometheus-alertmanager"}}),
+			Run:   []string{"./prove.sh"}, Covers: []string{"deploy/kubernetes", "deploy/helm", "cmd/kubectl-tcpdiag", "internal/kubelet"},
 		},
 		{
 			Name: "manifests", What: "the manifests read by the API server's own validation", Minutes: 4, Dir: "deploy/kubernetes",

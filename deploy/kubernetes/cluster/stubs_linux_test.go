@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// writeStub makes an image of the stub alone, whose program is called java.
+func writeStub(t *testing.T, c *cluster) string {
+	t.Helper()
+	layer := writeLayer(t, c, "stub.layer", func(w *tar.Writer) { addFile(t, w, c.program("stub"), "java", 0o755) })
+	return writeImage(t, c.file("stub.image"), "stub:test", imageConfig{Entrypoint: []string{"/java"}}, layer)
+}
+
+// podName is who a process is, in one word.
+type podName struct{ Namespace, Pod, Container, UID string }
+
+// truly is the part of a container's manifest by which the kubelet itself tells each process who it
+// is, where the agent does not read.
+func truly(container string) string {
+	field := func(name, path string) string {
+		return fmt.Sprintf("{name: %s, valueFrom: {fieldRef: {fieldPath: %s}}}", name, path)
+	}
+	return "[" + strings.Join([]string{
+		field("TRUE_NAMESPACE", "metadata.namespace"), field("TRUE_POD", "metadata.name"), field("TRUE_UID", "metadata.uid"),
+		"{name: TRUE_CONTAINER, value: " + container + "}",
+	}, ", ") + "]"
+}
+
+// stub is one that runs.
+type stub struct {
+	podName
+	began time.Time
+}
+
+// runningStubs are the stubs of this machine, by pid.
+func runningStubs() map[int]stub {
+	found := map[int]stub{}
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		dir := filepath.Dir(file)
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
+		if string(bytes.TrimSpace(comm)) != "java" {
+			continue
+		}
+		env, _ := os.ReadFile(file)
+		one := stub{}
+		for _, entry := range strings.Split(string(env), "\x00") {
+			name, value, _ := strings.Cut(entry, "=")
+			switch name {
+			case "TRUE_NAMESPACE":
+				one.Namespace = value
+			case "TRUE_POD":
+				one.Pod = value
+			case "TRUE_UID":
+				one.UID = value
+			case "TRUE_CONTAINER":
+				one.Container = value
+			}
+		}
+		if began, ok := beganAt(dir); ok && one.UID != "" {
+			one.began = began
+			found[pid] = one
+		}
+	}
+	return found
+}
+
+// beganAt is when a process was started, by the kernel.
+func beganAt(dir string) (time.Time, bool) {
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return time.Time{}, false
+	}
+	uptime, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return time.Time{}, false
+	}
+	now := time.Now()
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const start = 22 - 3 // the fields after the name begin with the third
+	if len(fields) <= start {
+		return time.Time{}, false
+	}
+	ticks, err := strconv.ParseFloat(fields[start], 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	up, err := strconv.ParseFloat(strings.Fields(string(uptime))[0], 64)
+	return now.Add(-time.Duration((up - ticks/100) * float64(time.Second))), err == nil
+}
+
+// follower holds what an agent says of the stubs against the truth, four times a second.
+type follower struct {
+	url string
+
+	mu     sync.Mutex
+	wrong  []string
+	named  map[string]time.Duration // after its start, by container
+	seen   map[string]time.Duration // how old it was when it was last seen, by container
+	asked  int
+	series int // at most
+	listed int // listeners, at most
+}
+
+func follow(t *testing.T, url string) *follower {
+	t.Helper()
+	f := &follower{url: url, named: map[string]time.Duration{}, seen: map[string]time.Duration{}}
+	end, ended := make(chan bool), make(chan bool)
+	go func() {
+		defer close(ended)
+		for i := 0; ; i++ {
+			f.look()
+			if i%20 == 0 {
+				f.count()
+			}
+			select {
+			case <-end:
+				return
+			case <-time.After(250 * time.Millisecond):
+			}
+		}
+	}()
+	t.Cleanup(func() { close(end); <-ended })
+	return f
+}
+
+func (f *follower) get(path string) []byte {
+	client := http.Client{Timeout: 5 * time.Second}
+	resp, err := client.Get(f.url + path)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	return body
+}
+
+// key is one container of one pod.
+func (n podName) key() string { return n.UID + "/" + n.Container }
+
+func (f *follower) look() {
+	var said struct {
+		Listeners []struct {
+			Address string
+			Pod     *struct{ Namespace, Name, Container, UID string }
+			Process *struct{ PID int }
+		}
+	}
+	before := runningStubs()
+	if json.Unmarshal(f.get("/api/v1/snapshot"), &said) != nil {
+		return
+	}
+	now, after := time.Now(), runningStubs()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	f.listed = max(f.listed, len(said.Listeners))
+	for _, one := range after {
+		f.seen[one.key()] = now.Sub(one.began)
+	}
+	for _, l := range said.Listeners {
+		if l.Process == nil || l.Pod == nil {
+			continue
+		}
+		// Of a pid that was another's before, nothing is known.
+		one, is := after[l.Process.PID]
+		if was, there := before[l.Process.PID]; !is || there && was.key() != one.key() {
+			continue
+		}
+		got := podName{l.Pod.Namespace, l.Pod.Name, l.Pod.Container, l.Pod.UID}
+		if got.Container == "" { // not known yet
+			got.Container = one.Container
+		}
+		if got != one.podName {
+			f.wrong = append(f.wrong, fmt.Sprintf("%s is said to be %+v, and is %+v", l.Address, got, one.podName))
+			continue
+		}
+		if _, before := f.named[one.key()]; !before && l.Pod.Container != "" {
+			f.named[one.key()] = now.Sub(one.began)
+		}
+	}
+}
+
+// count counts the series that are exported.
+func (f *follower) count() {
+	n := 0
+	for line := range strings.Lines(string(f.get("/metrics"))) {
+		if !strings.HasPrefix(line, "#") {
+			n++
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.series = max(f.series, n)
+}
+
+// unnamed are the containers that have run for longer and have no name.
+func (f *follower) unnamed(longer time.Duration) (which []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, age := range f.seen {
+		if _, ok := f.named[key]; !ok && age > longer {
+			which = append(which, key)
+		}
+	}
+	return which
+}
