@@ -93,7 +93,7 @@ func stubSpec(container string, once bool) string {
 	if once {
 		restart = "restartPolicy: Never, "
 	}
-	return fmt.Sprintf("{%sautomountServiceAccountToken: false, enableServiceLinks: false, terminationGracePeriodSeconds: 0, containers: [%s]}", restart, stubContainer(container, ""))
+	return fmt.Sprintf("{%sautomountServiceAccountToken: false, enableServiceLinks: false, terminationGracePeriodSeconds: 1, containers: [%s]}", restart, stubContainer(container, ""))
 }
 
 func stubContainer(name, more string) string {
@@ -117,17 +117,9 @@ func testFifty(t *testing.T, c *cluster, url string) {
 	})
 	time.Sleep(atLast)
 	f.report(t, "fifty pods start")
-	f.mu.Lock()
-	require.Empty(t, f.wrong)
-	require.Len(t, f.named, many)
-	f.series = 0
-	f.mu.Unlock()
-	f.count()
-	f.mu.Lock()
-	calm := f.series
-	clear(f.named)
-	clear(f.seen)
-	f.mu.Unlock()
+	require.Empty(t, f.mistakes())
+	require.Equal(t, many, f.namedNow())
+	calm := f.anew()
 
 	lasts := 5 * time.Minute
 	if testing.Short() {
@@ -145,10 +137,10 @@ func testFifty(t *testing.T, c *cluster, url string) {
 	})
 	time.Sleep(atLast)
 	f.report(t, "replaced")
+	require.Empty(t, f.mistakes())
+	require.Greater(t, replaced, many, "each once or more")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	require.Empty(t, f.wrong)
-	require.Greater(t, replaced, many, "each once or more")
 	t.Logf("RESULT series: %d before, at most %d while pods were replaced; listeners at most %d", calm, f.series, f.listed)
 	require.Less(t, f.series, calm*3/2)
 	require.Less(t, f.listed, many*3/2)
@@ -176,7 +168,7 @@ func (c *cluster) replace(t *testing.T) (n int) {
 		if kind := p.OwnerReferences[0].Kind; len(running)-n <= many-10 || kind == "Job" || kind == "DaemonSet" {
 			continue
 		}
-		err := c.client.CoreV1().Pods(p.Namespace).Delete(t.Context(), p.Name, meta.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+		err := c.client.CoreV1().Pods(p.Namespace).Delete(t.Context(), p.Name, meta.DeleteOptions{})
 		require.NoError(t, err)
 		n++
 	}
@@ -215,7 +207,7 @@ func testLiars(t *testing.T, c *cluster, url string) {
 	n := 0
 	add := func(namespace, name string, containers ...string) {
 		n += len(containers)
-		fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata: {name: %q, namespace: %q}\nspec: {automountServiceAccountToken: false, terminationGracePeriodSeconds: 0, containers: [%s]}\n---\n",
+		fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata: {name: %q, namespace: %q}\nspec: {automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers: [%s]}\n---\n",
 			name, namespace, strings.Join(containers, ", "))
 	}
 	plain := func(name string) string { return stubContainer(name, "") }
@@ -235,15 +227,11 @@ func testLiars(t *testing.T, c *cluster, url string) {
 	within(t, 2*time.Minute, "all run", func() bool { return len(runningStubs()) == n })
 	require.Contains(t, c.run(t, "kubectl --namespace app logs liar"), "claims to be orders")
 	within(t, 20*time.Second, "all are named", func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return len(f.named) == n
+		return f.namedNow() == n
 	})
 	time.Sleep(soon)
 	f.report(t, "names that look like others'")
-	f.mu.Lock()
-	require.Empty(t, f.wrong)
-	f.mu.Unlock()
+	require.Empty(t, f.mistakes())
 	c.remove(t, "shop", "shop-orders", "app", long)
 	within(t, time.Minute, "none is left", func() bool { return len(runningStubs()) == 0 })
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -108,6 +109,7 @@ type follower struct {
 
 	mu     sync.Mutex
 	wrong  []string
+	before map[string]bool          // of which only what is wrong is still of interest
 	named  map[string]time.Duration // after its start, by container
 	seen   map[string]time.Duration // how old it was when it was last seen, by container
 	asked  int
@@ -138,7 +140,7 @@ func follow(t *testing.T, url string) *follower {
 }
 
 func (f *follower) get(path string) []byte {
-	client := http.Client{Timeout: 5 * time.Second}
+	client := http.Client{Timeout: 10 * time.Second}
 	resp, err := client.Get(f.url + path)
 	if err != nil {
 		return nil
@@ -172,7 +174,9 @@ func (f *follower) look() {
 	f.asked++
 	f.listed = max(f.listed, len(said.Listeners))
 	for _, one := range after {
-		f.seen[one.key()] = now.Sub(one.began)
+		if !f.before[one.key()] {
+			f.seen[one.key()] = now.Sub(one.began)
+		}
 	}
 	for _, l := range said.Listeners {
 		if l.Process == nil || l.Pod == nil {
@@ -191,10 +195,40 @@ func (f *follower) look() {
 			f.wrong = append(f.wrong, fmt.Sprintf("%s is said to be %+v, and is %+v", l.Address, got, one.podName))
 			continue
 		}
-		if _, before := f.named[one.key()]; !before && l.Pod.Container != "" {
+		if _, named := f.named[one.key()]; !named && !f.before[one.key()] && l.Pod.Container != "" {
 			f.named[one.key()] = now.Sub(one.began)
 		}
 	}
+}
+
+// mistakes are the wrong names that were said.
+func (f *follower) mistakes() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.wrong)
+}
+
+// namedNow is how many containers are named.
+func (f *follower) namedNow() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.named)
+}
+
+// anew looks at those that start from now on. How many series there are now.
+func (f *follower) anew() int {
+	f.mu.Lock()
+	f.before, f.series = map[string]bool{}, 0
+	for key := range f.seen {
+		f.before[key] = true
+	}
+	clear(f.seen)
+	clear(f.named)
+	f.mu.Unlock()
+	f.count()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.series
 }
 
 // count counts the series that are exported.
