@@ -48,10 +48,11 @@ func startCluster(t *testing.T) *cluster {
 	config.QPS, config.Burst = 100, 100
 	c.client, err = kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	within(t, time.Minute, "the API server is ready", func() bool {
+	within(t, 2*time.Minute, "the API server is ready", func() bool {
 		_, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context())
 		return err == nil
 	})
+	c.startControllers(t)
 	return c
 }
 
@@ -73,6 +74,12 @@ func (c *cluster) start(t *testing.T) {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=service-account.crt",
 		"--service-account-signing-key-file=service-account.key", "--service-cluster-ip-range=10.96.0.0/16",
 		"--kubelet-client-certificate=admin.crt", "--kubelet-client-key=admin.key", "--kubelet-preferred-address-types=InternalIP")
+}
+
+// startControllers comes after the API server is ready: a controller manager gives it ten seconds,
+// and nobody here would start it again.
+func (c *cluster) startControllers(t *testing.T) {
+	t.Helper()
 	start(t, c.dir, c.program("kube-controller-manager"),
 		"--kubeconfig="+c.kubeconfig(t, c.url, "system:kube-controller-manager"),
 		"--use-service-account-credentials", "--service-account-private-key-file=service-account.key",
