@@ -119,7 +119,7 @@ func testFifty(t *testing.T, c *cluster, url string) {
 	f.report(t, "fifty pods start")
 	require.Empty(t, f.mistakes())
 	require.Equal(t, many, f.namedNow())
-	calm := f.anew()
+	calm := f.restart()
 
 	lasts := 5 * time.Minute
 	if testing.Short() {

@@ -215,8 +215,8 @@ func (f *follower) namedNow() int {
 	return len(f.named)
 }
 
-// anew looks at those that start from now on. How many series there are now.
-func (f *follower) anew() int {
+// restart looks at those that start from now on. How many series there are now.
+func (f *follower) restart() int {
 	f.mu.Lock()
 	f.before, f.series = map[string]bool{}, 0
 	for key := range f.seen {

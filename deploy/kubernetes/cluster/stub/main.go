@@ -1,6 +1,6 @@
-// Command stub is what a pod of many runs in place of a server: it is called java, as a Tomcat is,
-// listens on a port, and does no more. With CLAIMS it says of itself that it is another, in every
-// way that is a pod's own to write.
+// Command stub is what a pod of many runs in place of a server: it is called java, has a thread of
+// a Tomcat's name, listens on a port, and does no more. With CLAIMS it says of itself that it is
+// another, in every way that is a pod's own to write.
 package main
 
 import (
@@ -9,14 +9,18 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
+	"unsafe"
 )
 
 func main() {
 	if of := os.Getenv("CLAIMS"); of != "" {
 		claim(of)
 	}
-	l, err := net.Listen("tcp", ":"+cmp.Or(os.Getenv("LISTEN"), "8080"))
+	port := cmp.Or(os.Getenv("LISTEN"), "8080")
+	go work("http-nio-" + port + "-e") // of exec-1, as much as the kernel keeps
+	l, err := net.Listen("tcp", ":"+port)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -24,6 +28,19 @@ func main() {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGINT, syscall.SIGTERM)
 	<-end
+}
+
+// work is a thread of that name, which waits.
+func work(name string) {
+	runtime.LockOSThread()
+	text, err := syscall.BytePtrFromString(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, syscall.PR_SET_NAME, uintptr(unsafe.Pointer(text)), 0); errno != 0 {
+		log.Fatal(errno)
+	}
+	select {}
 }
 
 func claim(of string) {
