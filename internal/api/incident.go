@@ -39,6 +39,7 @@ type IncidentSummary struct {
 	Title             string  `json:"title"` // cause, duration, and what clients lost
 	DurationSeconds   float64 `json:"duration_seconds"`
 	ClientsTurnedAway *uint64 `json:"clients_turned_away,omitempty"` // where handshakes were followed
+	ClientsUndecided  uint64  `json:"clients_undecided,omitempty"`   // while it lasts: without an answer so far, and not known to have left
 }
 
 // Incident is a recording: what was lost in it, how it went, and the listener at
@@ -110,7 +111,7 @@ func newSummary(s *recording.Summary) IncidentSummary {
 	out := IncidentSummary{
 		ID: s.ID, Address: s.Address, Port: s.Port, Pod: newPod(s.Pod), NetNS: s.NetNS, Began: s.Began, LastSeen: s.LastSeen,
 		Reason: s.Reason, Status: s.Status.String(), Cause: string(s.Cause), Summary: s.Text, DroppedPackets: s.Dropped,
-		Title: s.Title(), DurationSeconds: s.Duration().Seconds(), ClientsTurnedAway: s.TurnedAway,
+		Title: s.Title(), DurationSeconds: s.Duration().Seconds(), ClientsTurnedAway: s.TurnedAway, ClientsUndecided: s.Undecided(),
 	}
 	if !s.Ended.IsZero() {
 		out.Ended = &s.Ended

@@ -76,6 +76,9 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	}
+	if c == model.CauseSlowAccept && j.s.NobodyCame() > 0 {
+		return model.CauseNone // nobody came faster than that
+	}
 	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) {
 		return model.CauseMaxThreads
 	}

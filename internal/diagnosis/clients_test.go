@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -83,4 +84,23 @@ func withClients(at time.Time, l *model.Listener, interval time.Duration, t read
 		return v
 	}
 	return AddClients(l.Verdict, l, interval)
+}
+
+// What clients that have left repeat is dropped at a queue that is full for a moment, when nobody comes any
+// more: that connections come faster than they are accepted is not claimed, nor a longer queue advised.
+func TestNobodyCameFaster(t *testing.T) {
+	k := tomcat(200, 8192, 4).lost(model.CauseSlowAccept, ack, 400)
+	for want, c := range map[model.Cause]*model.Clients{
+		model.CauseNone:       {Observed: 1600 * time.Millisecond},
+		model.CauseSlowAccept: {Observed: 300 * time.Millisecond},
+	} {
+		k.Listener.Losses.Clients = c
+		v := Judge(symptoms.Evidence{Now: k.Listener, Before: tomcat(200, 8192, 4).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+		require.Equal(t, model.StatusLosing, v.Status)
+		require.Equal(t, want, v.Cause, v.Summary)
+		if want == model.CauseNone {
+			require.Contains(t, v.Summary, "nobody has begun to connect for 1.6 s: they are of clients that came before, and may have left")
+			require.NotContains(t, v.Answer.Do[0].Text, "queue")
+		}
+	}
 }

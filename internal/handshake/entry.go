@@ -31,9 +31,9 @@ func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
 	} else if !a.acknowledges(s) {
 		return false
 	}
-	if first && a.repeats == 0 {
+	if first && a.repeats == 0 && a.has(overheard) { // else the answer to the SYN-ACK may not have been read
 		came := now
-		if a.has(inside | late) { // what has made the socket was not read
+		if a.has(inside | late) { // this was not it
 			came = min(now, a.entered)
 		}
 		a.rtt = uint16(min(came-min(a.lastReply, came), 1<<16-1))

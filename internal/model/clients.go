@@ -108,6 +108,15 @@ type ClientTotals struct {
 	Untracked uint64
 }
 
+// Open are the attempts that began, and of which it is not known yet what becomes of them.
+func (t *ClientTotals) Open() uint64 {
+	decided := uint64(0)
+	for _, n := range t.Outcomes {
+		decided += n
+	}
+	return t.Begun - min(t.Begun, decided)
+}
+
 // TurnedAway is the number of clients that got no answer: no two parts of the sum have a
 // client in common.
 func (t *ClientTotals) TurnedAway() uint64 {

@@ -51,6 +51,9 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	if s.Losses().DroppedPackets == 0 && s.TurnsAway() {
 		return "why clients failed is unknown: their packets may have been dropped before"
 	}
+	if d := s.NobodyCame(); d > 0 {
+		return "; nobody has begun to connect for " + phrase.Seconds(d) + ": they are of clients that came before, and may have left"
+	}
 	fact := ""
 	if s.NothingAccepted() > 0 {
 		fact = "; " + nothingAcceptedPhrase(s)
@@ -82,7 +85,7 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
 	case s.OnlyUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
-	case s.FailsUnseen():
+	case s.FailsUnseen(), s.Losses().DroppedPackets > 0 && s.NobodyCame() > 0:
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
 	case s.Unacknowledged():
 		return unacknowledgedSteps()

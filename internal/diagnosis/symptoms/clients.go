@@ -57,6 +57,25 @@ func (s *Symptoms) NobodyTried() time.Duration {
 	return c.Observed
 }
 
+// NobodyCame is for how long handshakes were followed in the interval, and nobody began to connect: what
+// was dropped then is of clients that had come before, and may have left. 0 where somebody did, or that
+// is not known.
+func (s *Symptoms) NobodyCame() time.Duration {
+	c := s.Clients()
+	if c == nil || c.Begun > 0 || c.Untracked > 0 || c.Waiting > 0 || c.Observed < leastFollowed {
+		return 0
+	}
+	others := c.Outcomes
+	others[model.ClientStalled] = 0 // known minutes later of one that has left
+	if others != [model.NumClientOutcomes]uint64{} {
+		return 0
+	}
+	return c.Observed
+}
+
+// leastFollowed is for how long that must be so.
+const leastFollowed = time.Second / 2
+
 // NobodyIn means that no connection is held, and none waits.
 func (s *Symptoms) NobodyIn() bool {
 	n, known := reading.Held(s.Now)

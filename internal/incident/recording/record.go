@@ -88,6 +88,7 @@ type Summary struct {
 
 	LastTrouble time.Time `json:"last_trouble,omitzero"`
 	TurnedAway  *uint64   `json:"turned_away,omitempty"` // clients; nil where handshakes were not followed
+	Open        uint64    `json:"open,omitempty"`        // clients that have had no answer and are not known to have left
 
 	dominant dominant
 }
@@ -123,7 +124,7 @@ func (s *Summary) Count(c *Counted) {
 	cause, text := s.dominant.of(s.Status, c)
 	s.Cause, s.Text = cause, cmp.Or(text, s.Text)
 	if now := Since(&s.dominant.base, c).Clients; now != nil {
-		s.TurnedAway = new(now.TurnedAway())
+		s.TurnedAway, s.Open = new(now.TurnedAway()), now.Open()
 	}
 }
 

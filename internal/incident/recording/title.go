@@ -108,14 +108,26 @@ func (s *Summary) Duration() time.Duration {
 func (s *Summary) Lost() string {
 	out := "for " + phrase.Seconds(max(time.Second, s.Duration().Round(time.Second))) + ": "
 	switch {
+	case s.TurnedAway != nil && *s.TurnedAway > 0 && s.Undecided() > 0:
+		return out + "at least " + phrase.Count(*s.TurnedAway, "client") + " turned away, " + phrase.Number(s.Undecided()) + " more without an answer so far"
 	case s.TurnedAway != nil && *s.TurnedAway > 0:
 		return out + phrase.Count(*s.TurnedAway, "client") + " turned away"
+	case s.Dropped > 0 && s.Undecided() > 0:
+		return out + phrase.Count(s.Undecided(), "client") + " without an answer so far"
 	case s.Dropped > 0:
 		return out + phrase.Count(s.Dropped, "packet") + " of clients dropped"
 	case s.Status == model.StatusDown:
 		return out + "nothing listened"
 	}
 	return out + "clients waited, nothing was lost"
+}
+
+// Undecided are the clients that may still be turned away: while it lasts.
+func (s *Summary) Undecided() uint64 {
+	if !s.Ended.IsZero() {
+		return 0
+	}
+	return s.Open
 }
 
 // Title is a recording in a line: its cause, how long it lasted, and what clients lost.

@@ -33,6 +33,8 @@ func (s *Story) what() string {
 		end = ", and it continues."
 	}
 	switch sum, packets, resets := &s.Summary, s.Counted.Packets(), s.Counted.QueueResets; {
+	case sum.TurnedAway != nil && *sum.TurnedAway > 0 && sum.Undecided() > 0:
+		return "At least " + phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more have had none so far."
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0:
 		return phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end
 	case packets > 0:

@@ -133,3 +133,14 @@ func TestWhere(t *testing.T) {
 func setting(n int) *model.Setting[int] {
 	return &model.Setting[int]{Value: n, Kind: model.SourceFile, Source: "application.yml"}
 }
+
+// While it lasts most clients may have left without a word: they are told beside those that are known
+// to have been turned away.
+func TestTitleSaysWhatIsUndecided(t *testing.T) {
+	s := recording.Summary{Began: time.Unix(1000, 0), LastSeen: time.Unix(1033, 0), LastTrouble: time.Unix(1033, 0), Cause: model.CauseMaxConnections, TurnedAway: new(uint64(118)), Open: 1429, Dropped: 9}
+	require.Equal(t, "max_connections for 33 s: at least 118 clients turned away, 1,429 more without an answer so far", s.Title())
+	s.TurnedAway = new(uint64(0))
+	require.Equal(t, "max_connections for 33 s: 1,429 clients without an answer so far", s.Title())
+	s.Ended, s.TurnedAway = time.Unix(1100, 0), new(uint64(1547))
+	require.Equal(t, "max_connections for 33 s: 1,547 clients turned away", s.Title())
+}
