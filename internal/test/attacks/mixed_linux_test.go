@@ -62,8 +62,8 @@ func TestMixed(t *testing.T) {
 	cancel()
 	asked, answered := friend()
 
-	require.GreaterOrEqual(t, answered, 0.99*float64(asked), "of %d scrapes, probes and pages", asked)
 	s.recorded(t, lost)
+	require.GreaterOrEqual(t, answered, 0.99*float64(asked), "of %d scrapes, probes and pages", asked)
 	require.Less(t, resident[rounds-1]-resident[rounds/2], int64(8<<20), "bytes that it has grown in the second half")
 	r := s.finish(t, fmt.Sprintf("%d incidents, %.0f of %d answers for another address, %.1f %% of a core", rounds, answered, asked, share()))
 	header(t)
