@@ -58,7 +58,7 @@ func (w *world) makeOf(t *testing.T, target string, variables ...string) {
 func testImage(t *testing.T, w *world) {
 	t.Run("says its version, with no rights at all", func(t *testing.T) {
 		out := w.docker(t, slices.Concat([]string{"run", "--rm", "--network", "none"}, locked(), []string{image, "version"})...)
-		require.Contains(t, out, "tcpdiag, version 1.2.3-test (branch: , revision: abcdef)")
+		require.Contains(t, out, "tcpdiag, version 1.2.3-test (revision: abcdef)")
 	})
 	t.Run("its configuration", func(t *testing.T) {
 		for template, want := range map[string]string{

@@ -8,7 +8,6 @@ import (
 	"log"
 	"strings"
 
-	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/agentcmd"
@@ -64,7 +63,7 @@ Without a command it is tcpdiag snapshot.`,
   tcpdiag demo                     see it work, with nothing else installed`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version.Print("tcpdiag"),
+		Version:       versionText(),
 		Args:          command.CommandOrPorts,
 		RunE:          o.command,
 	}

@@ -25,8 +25,9 @@ type reportOptions struct {
 func newReportCommand() *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use:   "report FILE|ID",
-		Short: "Report what happened in a recorded incident",
+		Use:        "report FILE|ID",
+		SuggestFor: []string{"incident", "incidents"},
+		Short:      "Report what happened in a recorded incident",
 		Long: `report reads an incident that the agent recorded and reports what happened, what
 clients saw, which limit was the cause and what to change, with a timeline and the
 settings in force. With --output it writes a self-contained HTML page instead, which

@@ -63,7 +63,7 @@ func TestRunExitCodes(t *testing.T) {
 		"no such command":                {[]string{"--port", port, "--", "no-such-command"}, passthrough.NotFound, `"no-such-command": command not found`},
 		"no such file":                   {[]string{"--port", port, "--", "/no/such/command"}, passthrough.NotFound, "command not found"},
 		"not executable":                 {[]string{"--port", port, "--", notExecutable}, passthrough.NotStartable, "permission denied"},
-		"no command":                     {nil, runcmd.ExitFailed, "run needs the command"},
+		"no command":                     {nil, runcmd.ExitFailed, "the command of the load test is missing"},
 		"no such flag":                   {[]string{"--prot", "1", "--", "true"}, runcmd.ExitFailed, "--prot"},
 		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, runcmd.ExitFailed, "--repeat takes 1 to 100"},
 		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, runcmd.ExitFailed, "give warning, saturated, losing or down"},

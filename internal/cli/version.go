@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
@@ -30,8 +32,26 @@ func newVersionCommand() *cobra.Command {
 		Example: "  tcpdiag version",
 		Args:    cobra.NoArgs,
 		RunE: command.Run(func(cmd *cobra.Command) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version.Print("tcpdiag"))
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return err
 		}),
 	}
+}
+
+// versionText is what is known of the build, on two lines.
+func versionText() string {
+	var of []string
+	for _, part := range [][2]string{{"branch: ", version.Branch}, {"revision: ", version.Revision}} {
+		if part[1] != "" {
+			of = append(of, part[0]+part[1])
+		}
+	}
+	built := "built"
+	if version.BuildUser != "" {
+		built += " by " + version.BuildUser
+	}
+	if version.BuildDate != "" {
+		built += " at " + version.BuildDate
+	}
+	return fmt.Sprintf("tcpdiag, version %s (%s)\n  %s with %s for %s/%s", version.Version, strings.Join(of, ", "), built, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

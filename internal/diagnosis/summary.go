@@ -168,7 +168,7 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 		}
 	}
 	q := j.s.Now.AcceptQueue
-	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", q.Length, q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
+	return phrase.Sprintf("The accept queue holds %d of %d connections (%s)%s.", min(q.Length, q.Capacity()), q.Capacity(), phrase.Percent(q.Ratio()), j.reason(v))
 }
 
 // summaryOK gives the three numbers that show why there is nothing to do.
@@ -221,7 +221,7 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
 	case reading.Phase(j.s.Now, model.Unclassified) > 0, reading.IsTomcat(j.s.Now) && !poolKnown(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
 		s = "Nothing is lost and nothing is seen to wait"
-	case !reading.IsTomcat(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
+	case !reading.IsTomcat(j.s.Now) && !poolKnown(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
 		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
@@ -253,7 +253,7 @@ func (j *judge) countNumbers() string {
 		parts = append(parts, s)
 	}
 	if q := j.s.Now.AcceptQueue; q != nil {
-		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", q.Length, q.Capacity()))
+		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", min(q.Length, q.Capacity()), q.Capacity()))
 	}
 	s := strings.Join(parts, ", ")
 	if j.s.Clamped() {

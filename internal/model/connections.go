@@ -110,3 +110,19 @@ func (c *Connections) Held() int {
 	}
 	return c.Accepted + *c.Reset
 }
+
+// Taken are the connections that a listener holds. While clients come and go the kernel's
+// table is read over some milliseconds, and a connection that ends is counted beside the one
+// that takes its place: a few more than there can be are as many as there can be.
+func (l *Listener) Taken() (n int, known bool) {
+	if l.Connections == nil {
+		return 0, false
+	}
+	n = l.Connections.Held()
+	if k := l.Connector; k != nil && k.MaxConnections != nil {
+		if most := k.MaxConnections.Value; most > 0 && n > most && n <= most+most/10+1 {
+			n = most
+		}
+	}
+	return n, true
+}

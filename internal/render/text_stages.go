@@ -46,7 +46,7 @@ func AcceptQueue(l *model.Listener) Stage {
 		st.why = "not read"
 		return st
 	}
-	st.used, st.Max = &q.Length, new(q.Capacity())
+	st.used, st.Max = new(min(q.Length, q.Capacity())), new(q.Capacity())
 	st.source = "backlog " + phrase.Number(q.Limit) + " + 1"
 	if k := l.Connector; k != nil && k.AcceptCount != nil {
 		st.short = "acceptCount " + phrase.Number(q.Limit) + " + 1"
@@ -61,10 +61,10 @@ func AcceptQueue(l *model.Listener) Stage {
 // Connections are those that the server has accepted, over maxConnections.
 func Connections(l *model.Listener) Stage {
 	st := Stage{name: "connections"}
-	if l.Connections == nil {
-		st.why = "not scanned"
+	if n, known := l.Taken(); known {
+		st.used = &n
 	} else {
-		st.used = new(l.Connections.Held())
+		st.why = "not scanned"
 	}
 	if k := l.Connector; k == nil || k.MaxConnections == nil {
 		st.why = "not known; give --max-connections"

@@ -79,6 +79,7 @@ func (s TableText) Rows(ls []*model.Listener, marked *model.Listener) {
 	if term.TableWidth(widths, gap) > s.Width {
 		gap = 1
 	}
+	s.narrow(rows, widths, gap)
 	s.row(rows[0], widths, gap, term.Dim, term.Dim, "")
 	for i, l := range ls {
 		st, mark := term.Plain, ""
@@ -86,6 +87,21 @@ func (s TableText) Rows(ls []*model.Listener, marked *model.Listener) {
 			st, mark = term.Bold, "▸"
 		}
 		s.row(rows[i+1], widths, gap, term.StatusStyle(l.Verdict.Status), st, mark)
+	}
+}
+
+// narrow makes room for why on a screen that is too narrow for the whole table: it is worth
+// more than whose the listener is, and than what the stages have.
+func (s TableText) narrow(rows [][]string, widths []int, gap int) {
+	for _, cut := range []struct{ column, least int }{{2, 9}, {2, 0}, {5, 0}, {4, 0}} {
+		over := term.TableWidth(widths, gap) - s.Width
+		if over <= 0 {
+			return
+		}
+		widths[cut.column] = max(cut.least, min(widths[cut.column], widths[cut.column]-over))
+		for _, row := range rows {
+			row[cut.column] = term.Cut(row[cut.column], widths[cut.column])
+		}
 	}
 }
 

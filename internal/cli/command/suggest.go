@@ -37,8 +37,11 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q; give a command or a port", name)
 }
 
+// partOfName is how many letters of a name tell it apart.
+const partOfName = 5
+
 // Nearest is the name that differs by at most two letters, or begins so, by the rule
-// that cobra has for commands; "" where there is none.
+// that cobra has for commands, or of which it is a part; "" where there is none.
 func Nearest(name string, names []string) string {
 	menu := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, n := range names {
@@ -46,6 +49,11 @@ func Nearest(name string, names []string) string {
 	}
 	if near := menu.SuggestionsFor(name); len(near) > 0 {
 		return near[0]
+	}
+	for _, n := range names { // --threads is --max-threads
+		if len(name) >= partOfName && strings.Contains(n, name) {
+			return n
+		}
 	}
 	return ""
 }

@@ -92,7 +92,7 @@ const ExitFailed = 125
 func (o *runOptions) validate(args []string) error {
 	switch {
 	case len(args) == 0:
-		return command.Usagef("run needs the command of the load test after --, for example: tcpdiag run -- k6 run load.js")
+		return command.Usagef("the command of the load test is missing; give it after --, for example: tcpdiag run -- k6 run load.js")
 	case o.failOn != "" && failOnStatus(o.failOn) == model.StatusOK:
 		return command.Usagef("--fail-on %q: give warning, saturated, losing or down", o.failOn)
 	case o.slo < 0 || o.settle < 0 || o.settle > time.Minute:

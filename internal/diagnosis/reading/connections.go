@@ -54,10 +54,10 @@ func Inexact(l *model.Listener) bool {
 
 // Held is the number of connection slots in use.
 func Held(l *model.Listener) (int, bool) {
-	if l == nil || l.Connections == nil {
+	if l == nil {
 		return 0, false
 	}
-	return l.Connections.Held(), true
+	return l.Taken()
 }
 
 // Phase is how many connections are in a phase.

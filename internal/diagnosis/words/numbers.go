@@ -121,7 +121,7 @@ func QueueNumbers(s *symptoms.Symptoms) string {
 	if q == nil {
 		return ""
 	}
-	text := phrase.Sprintf("accept queue %d of %d", q.Length, q.Capacity())
+	text := phrase.Sprintf("accept queue %d of %d", min(q.Length, q.Capacity()), q.Capacity())
 	if q.Peak != nil && *q.Peak > q.Length {
 		text += phrase.Sprintf(", at its peak %d", *q.Peak)
 	}

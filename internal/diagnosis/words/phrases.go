@@ -83,7 +83,7 @@ func Queue(s *symptoms.Symptoms) string {
 		return "connections wait in the accept queue"
 	}
 	if q.Full() {
-		return phrase.Sprintf("the accept queue is full (%d of %d)", q.Length, q.Capacity())
+		return phrase.Sprintf("the accept queue is full (%d of %[1]d)", q.Capacity())
 	}
 	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
 }

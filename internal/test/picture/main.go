@@ -16,8 +16,13 @@ func main() {
 	rows := flag.Int("rows", 0, "height of the screen (default: that of the longest)")
 	every := flag.Duration("every", time.Second, "how long each screen stays")
 	title := flag.String("title", "", "what the picture shows, for those who do not see it")
+	white := flag.Bool("light", false, "a terminal with a white ground")
 	flag.Parse()
-	if err := run(flag.Args(), *out, picture{columns: *columns, rows: *rows, every: *every, title: *title}); err != nil {
+	colours := dark()
+	if *white {
+		colours = light()
+	}
+	if err := run(flag.Args(), *out, picture{columns: *columns, rows: *rows, every: *every, title: *title, theme: colours}); err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
 		os.Exit(1)
 	}

@@ -15,29 +15,31 @@ const (
 	margin  = 14
 )
 
-// colours are the theme's, by SGR number.
-func colour(n int) string {
-	switch n {
-	case 30:
-		return "#0d1117"
-	case 31:
-		return "#ff7b72"
-	case 32:
-		return "#3fb950"
-	case 33:
-		return "#e3b341"
-	case 36:
-		return "#76e3ea"
-	case 41:
-		return "#b62324"
-	case 42:
-		return "#3fb950"
-	case 43:
-		return "#d29922"
-	case 97:
-		return "#ffffff"
+// theme are a terminal's colours: of its ground, of plain text, and by SGR number.
+type theme struct {
+	ground, text string
+	colours      map[int]string
+}
+
+func dark() theme {
+	return theme{"#0d1117", "#e6edf3", map[int]string{
+		30: "#0d1117", 31: "#ff7b72", 32: "#3fb950", 33: "#e3b341", 36: "#76e3ea", 41: "#b62324", 42: "#3fb950", 43: "#d29922", 97: "#ffffff",
+	}}
+}
+
+// light are the colours of a terminal with a white ground, as they come with Ubuntu and macOS.
+func light() theme {
+	return theme{"#ffffff", "#1f2328", map[int]string{
+		30: "#000000", 31: "#c91b00", 32: "#00a33f", 33: "#a07500", 36: "#008a96", 41: "#c91b00", 42: "#00a33f", 43: "#c7a100", 97: "#ffffff",
+	}}
+}
+
+// colour is that of an SGR number.
+func (t *theme) colour(n int) string {
+	if c, ok := t.colours[n]; ok {
+		return c
 	}
-	return "#e6edf3"
+	return t.text
 }
 
 // picture is what a terminal showed, one screen after the other.
@@ -45,6 +47,7 @@ type picture struct {
 	columns, rows int
 	every         time.Duration
 	title         string
+	theme         theme
 	screens       []screen
 	stays         []int // for how many turns each is shown
 }
@@ -64,13 +67,13 @@ func (p *picture) svg() []byte {
 	width, height := float64(p.columns)*cell+2*margin, p.rows*rowStep+2*margin
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" width="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, html.EscapeString(p.title))
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>\n", html.EscapeString(p.title))
-	b.WriteString("text{font:14px ui-monospace,\"DejaVu Sans Mono\",Menlo,Consolas,monospace;fill:#e6edf3;white-space:pre}\n.b{font-weight:700}.d{opacity:.62}\n")
+	b.WriteString("text{font:14px ui-monospace,\"DejaVu Sans Mono\",Menlo,Consolas,monospace;fill:" + p.theme.text + ";white-space:pre}\n.b{font-weight:700}.d{opacity:.62}\n")
 	p.turns(&b)
-	fmt.Fprintf(&b, "</style>\n<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"#0d1117\"/>\n")
+	fmt.Fprintf(&b, "</style>\n<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"%s\"/>\n", p.theme.ground)
 	for i, s := range p.screens {
 		fmt.Fprintf(&b, "<g id=\"f%d\">\n", i)
 		for row, pieces := range s {
-			line(&b, row, pieces)
+			p.line(&b, row, pieces)
 		}
 		b.WriteString("</g>\n")
 	}
@@ -98,24 +101,24 @@ func (p *picture) turns(b *bytes.Buffer) {
 	fmt.Fprintf(b, "@media(prefers-reduced-motion:reduce){g{animation:none!important}#f%d{visibility:visible}}\n", len(p.screens)-1)
 }
 
-func line(b *bytes.Buffer, row int, pieces []piece) {
+func (p *picture) line(b *bytes.Buffer, row int, pieces []piece) {
 	y := margin + row*rowStep
 	for _, one := range pieces {
 		x := margin + float64(one.column)*cell
 		wide := float64(len([]rune(one.text))) * cell
 		if one.ground != 0 {
-			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`, x, y, wide, rowStep, colour(one.ground))
+			fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`, x, y, wide, rowStep, p.theme.colour(one.ground))
 		}
 		if strings.TrimSpace(one.text) == "" {
 			continue
 		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</text>`, x, y+14, wide, one.attributes(), html.EscapeString(strings.ReplaceAll(one.text, " ", "\u00a0")))
+		fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s>%s</text>`, x, y+14, wide, one.attributes(&p.theme), html.EscapeString(strings.ReplaceAll(one.text, " ", "\u00a0")))
 	}
 	b.WriteByte('\n')
 }
 
 // attributes are the classes and the colour of a piece.
-func (p piece) attributes() string {
+func (p piece) attributes(t *theme) string {
 	var classes []string
 	if p.bold {
 		classes = append(classes, "b")
@@ -128,7 +131,7 @@ func (p piece) attributes() string {
 		out += ` class="` + strings.Join(classes, " ") + `"`
 	}
 	if p.foreground != 0 {
-		out += ` style="fill:` + colour(p.foreground) + `"`
+		out += ` style="fill:` + t.colour(p.foreground) + `"`
 	}
 	return out
 }
