@@ -138,7 +138,7 @@ func Stage(s *symptoms.Symptoms, c model.Cause) string {
 // Unacknowledged says how many clients nothing comes back from.
 func Unacknowledged(s *symptoms.Symptoms) string {
 	n := reading.Unacknowledged(s.Now)
-	return phrase.Sprintf("%d of %s %s no sign of their clients: what was sent is repeated again and again, and nothing acknowledges it", n, phrase.Count(s.Now.Connections.Accepted, "connection"), phrase.Verb(n, "has", "have"))
+	return phrase.Sprintf("%d of %s %s no sign of their clients: what was sent is repeated, and nothing acknowledges it", n, phrase.Count(s.Now.Connections.Accepted, "connection"), phrase.Verb(n, "has", "have"))
 }
 
 // TimeWait says how many of the ports are in TIME_WAIT, where they are most of
