@@ -25,8 +25,8 @@ type witness struct {
 	now        time.Time
 	final      bool            // nothing more will be read
 	listener   *model.Listener // as it is published
-	before     look            // the listener with the readings before
-	former     look            // the last at the listener that stood there before
+	before     moment          // the listener with the readings before
+	previous   moment          // the last at the listener that stood there before
 	judgements []facts.Reading[evidence.Judgement]
 	full       time.Time // since when its queue is full, zero while it is not
 	t          reading.Thresholds
@@ -47,8 +47,8 @@ func (w *witness) causes(waiting []losses.Drop) losses.Causes {
 // moment, else by the connections around it. known is false while a reading of
 // that moment may still come.
 func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known bool) {
-	if d.Former && w.former.Listener != nil {
-		return w.byPhases(w.former, w.former.Listener, d)
+	if d.Previous && w.previous.Listener != nil {
+		return w.byPhases(w.previous, w.previous.Listener, d)
 	}
 	if w.listener == nil {
 		return model.CauseAcceptQueue, model.EvidenceNone, true
@@ -99,7 +99,7 @@ func (w *witness) stands(since time.Time) bool {
 
 // byPhases judges from the readings on both sides of a drop. That nothing was
 // full is said only of readings that are near.
-func (w *witness) byPhases(before look, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
+func (w *witness) byPhases(before moment, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
 	c := causes.DropCause(before.Listener, now, w.now.Sub(before.at), w.t)
 	if c == model.CauseSlowAccept && !near(now.Connections, d) {
 		c = model.CauseAcceptQueue

@@ -47,7 +47,7 @@ func (d *Draft) account(a *losses.Report, l *model.Listener, net *model.NetNS) {
 			d.next.waits = until
 		}
 	} else {
-		d.next.histories[l.ID].former = look{}
+		d.next.histories[l.ID].previous = moment{}
 	}
 	d.next.histories[l.ID].absent = false
 	l.AcceptQueue.Recent = max(a.Recent, l.AcceptQueue.Length)
@@ -91,8 +91,8 @@ func (d *Draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
 func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
 	w := witness{now: now, final: true, t: t}
 	if h != nil {
-		last := h.looks.last
-		w.former, w.before, w.listener = last, last, last.Listener
+		last := h.moments.last
+		w.previous, w.before, w.listener = last, last, last.Listener
 	}
 	return w.causes(waiting)
 }
@@ -100,13 +100,13 @@ func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thr
 // witnessOf is what is known around a listener's drops.
 func (d *Draft) witnessOf(l *model.Listener) *witness {
 	h := d.next.histories[l.ID]
-	before := h.looks.last
+	before := h.moments.last
 	if before.Listener != nil {
 		before.Listener = d.previous(l).put(before.Listener)
 	}
 	judgements := d.f.Judgements[l.ID]
 	return &witness{
-		now: d.Time, final: d.opt.Final, listener: l, before: before, former: h.former,
+		now: d.Time, final: d.opt.Final, listener: l, before: before, previous: h.previous,
 		judgements: judgements.List, full: d.earlier[l.ID].since(), t: d.opt.Thresholds,
 	}
 }

@@ -16,10 +16,10 @@ import (
 // and of its process.
 type history struct {
 	identity
-	looks      looks
+	moments    moments
 	hysteresis diagnosis.Hysteresis
-	former     look // the last at the listener before it, until its drops are settled
-	absent     bool // nobody listened there at the latest snapshot
+	previous   moment // the last at the listener before it, until its drops are settled
+	absent     bool   // nobody listened there at the latest snapshot
 }
 
 // identity distinguishes the listener at an address from one that was
@@ -37,7 +37,7 @@ func (h *history) meet(e *facts.Watched, now time.Time) {
 	key, known := e.Process()
 	inodes := e.Inodes()
 	if !h.same(inodes, key, known) {
-		h.former = h.looks.last
+		h.previous = h.moments.last
 		h.forget()
 		h.identity = identity{since: now}
 	}
@@ -55,7 +55,7 @@ func (i *identity) same(inodes []uint32, owner hostproc.ProcessKey, known bool) 
 }
 
 // forget drops what was seen of a listener.
-func (h *history) forget() { h.looks, h.hysteresis = looks{}, diagnosis.Hysteresis{} }
+func (h *history) forget() { h.moments, h.hysteresis = moments{}, diagnosis.Hysteresis{} }
 
 // steady is the least time that a forecast is drawn through.
 const steady = 5 * time.Second
@@ -79,7 +79,7 @@ type judged struct {
 func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	h.hysteresis.Hold, h.hysteresis.Settle = j.t.Hold, j.t.Settle
 	e := symptoms.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
-	past, trend := h.looks.past(j.now, j.every), h.looks.trend()
+	past, trend := h.moments.past(j.now, j.every), h.moments.trend()
 	if past.Listener != nil {
 		e.Before, e.Elapsed = before.put(past.Listener), j.now.Sub(past.at)
 	}
@@ -104,7 +104,7 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 		l.Basis.Shown = new(h.hysteresis.Shown())
 		l.Verdict = h.hysteresis.Apply(j.now, l.Verdict)
 	}
-	h.looks.push(look{j.now, l}, j.every)
+	h.moments.push(moment{j.now, l}, j.every)
 }
 
 // known reports whether another cause of the same status is no flicker: the limit of
@@ -112,7 +112,7 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 // the verdict that is shown; the process is stopped; or no snapshot follows that could
 // show it, and the limit is known as before.
 func (h *history) known(l *model.Listener, last bool) bool {
-	was := h.looks.last.Listener
+	was := h.moments.last.Listener
 	newly := inferred(l) && !inferred(was) || workersRead(l) && !workersRead(was)
 	stopped := l.Verdict.Cause == model.CauseJVMPause && reading.Stopped(l)
 	last = last && (inferred(l) || !inferred(was))

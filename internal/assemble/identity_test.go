@@ -50,20 +50,20 @@ func TestWhoStandsAtTheAddress(t *testing.T) {
 				a.meet(&facts.Watched{Listening: c}, now.Add(time.Duration(i)*time.Second))
 				if i < len(tt.scans)-1 {
 					l := shown(8192, 0, 0, 6)
-					a.looks.push(look{now, l}, time.Second)
+					a.moments.push(moment{now, l}, time.Second)
 					a.hysteresis.Apply(now, model.Verdict{Status: model.StatusSaturated})
 				}
 			}
 			shownNow := a.hysteresis.Apply(now.Add(time.Second), model.Verdict{}).Status
 			if tt.same {
 				require.Equal(t, now, a.since)
-				require.NotNil(t, a.looks.last.Listener)
+				require.NotNil(t, a.moments.last.Listener)
 				require.Equal(t, model.StatusSaturated, shownNow, "held")
 				return
 			}
 			require.Greater(t, a.since, now)
-			require.Nil(t, a.looks.last.Listener)
-			require.NotNil(t, a.former.Listener, "for the drops that are its own")
+			require.Nil(t, a.moments.last.Listener)
+			require.NotNil(t, a.previous.Listener, "for the drops that are its own")
 			require.Equal(t, model.StatusOK, shownNow)
 		})
 	}

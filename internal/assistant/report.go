@@ -29,7 +29,7 @@ type Report struct {
 	Events          []api.IncidentEvent    `json:"events" jsonschema:"changes of status, cause or process"`
 	EventsOmitted   int                    `json:"events_omitted,omitempty"`
 	WorstAt         time.Time              `json:"worst_at"`
-	Worst           Standing               `json:"worst" jsonschema:"the listener at its worst"`
+	Worst           State                  `json:"worst" jsonschema:"the listener at its worst"`
 }
 
 const (
@@ -53,7 +53,7 @@ func (s *server) tellIncident(ctx context.Context, _ *mcp.CallToolRequest, in re
 	out := Report{
 		IncidentSummary: i.IncidentSummary, Host: i.Host, AcceptQueuePeak: i.AcceptQueuePeak, ClientsPeak: i.ClientsPeak,
 		Dropped: i.Dropped, Abandoned: i.Abandoned, QueueResets: i.QueueResets, WorstCase: i.WorstCase, Beginning: i.Beginning,
-		Events: first(i.Events, maxEvents), EventsOmitted: max(0, len(i.Events)-maxEvents), WorstAt: i.WorstAt, Worst: standingOf(&i.Worst),
+		Events: first(i.Events, maxEvents), EventsOmitted: max(0, len(i.Events)-maxEvents), WorstAt: i.WorstAt, Worst: stateOf(&i.Worst),
 	}
 	if !in.Evidence {
 		return out, nil, nil

@@ -25,14 +25,14 @@ type Snapshot struct {
 	Time            time.Time         `json:"time"`
 	IntervalSeconds float64           `json:"interval_seconds" jsonschema:"what losses and clients are counted over"`
 	Host            string            `json:"host,omitempty"`
-	Listeners       []Standing        `json:"listeners"`
+	Listeners       []State           `json:"listeners"`
 	Omitted         int               `json:"omitted,omitempty" jsonschema:"listeners that are not shown here"`
 	Notes           []string          `json:"notes,omitempty"`
 	Unavailable     []api.Unavailable `json:"unavailable,omitempty" jsonschema:"what could not be read, why, and how it could be"`
 }
 
-// Standing is how one listener stands and why.
-type Standing struct {
+// State is how one listener stands and why.
+type State struct {
 	Line
 	Chain    []string      `json:"chain" jsonschema:"the full stages from the client inwards: change the last first"`
 	Answer   *api.Answer   `json:"answer,omitempty" jsonschema:"what clients see, why, what to do in which order, and what does not help"`
@@ -107,11 +107,11 @@ func standings(snap *api.Snapshot, in snapshotIn) (Snapshot, *api.Snapshot, erro
 	}
 	shown := first(snap.Listeners, limit)
 	out := Snapshot{
-		Time: snap.Time, IntervalSeconds: snap.IntervalSeconds, Host: snap.Host, Listeners: []Standing{},
+		Time: snap.Time, IntervalSeconds: snap.IntervalSeconds, Host: snap.Host, Listeners: []State{},
 		Omitted: snap.Omitted + len(snap.Listeners) - len(shown), Notes: first(snap.Notes, maxRemarks), Unavailable: first(snap.Unavailable, maxRemarks),
 	}
 	for i := range shown {
-		out.Listeners = append(out.Listeners, standingOf(&shown[i]))
+		out.Listeners = append(out.Listeners, stateOf(&shown[i]))
 	}
 	if !in.Evidence {
 		return out, nil, nil
@@ -119,8 +119,8 @@ func standings(snap *api.Snapshot, in snapshotIn) (Snapshot, *api.Snapshot, erro
 	return out, evidenceOf(snap, shown), nil
 }
 
-func standingOf(l *api.Listener) Standing {
-	out := Standing{Line: lineOf(l), Chain: l.Verdict.Chain, Answer: l.Verdict.Answer, Limits: l.Limits, Capacity: l.Capacity, Losses: l.Losses, Clients: l.Clients, Recent: l.Recent}
+func stateOf(l *api.Listener) State {
+	out := State{Line: lineOf(l), Chain: l.Verdict.Chain, Answer: l.Verdict.Answer, Limits: l.Limits, Capacity: l.Capacity, Losses: l.Losses, Clients: l.Clients, Recent: l.Recent}
 	if out.Answer == nil { // an agent of before
 		out.Findings = first(l.Verdict.Findings, maxFindings)
 	}

@@ -114,7 +114,7 @@ func (m *machine) Snapshot(ctx context.Context, query assistant.Query) (*api.Sna
 	if free := len(m.Ports) == 0 && len(m.Pids) == 0; free && query.Port != 0 {
 		o.Ports = command.Ports{query.Port}
 	}
-	snap, err := o.look(ctx, o.settings())
+	snap, err := o.take(ctx, o.settings())
 	if err != nil {
 		return nil, err
 	}

@@ -91,18 +91,18 @@ func (o *replayOptions) show(ctx context.Context, w io.Writer, moments []*model.
 	if ok && screenWanted(o.output) {
 		return newReplayScreen(moments, o.speed, screen).run(ctx, w)
 	}
-	looks := make(chan *model.Snapshot)
+	snapshots := make(chan *model.Snapshot)
 	done, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
-		defer close(looks)
+		defer close(snapshots)
 		for _, s := range moments {
 			select {
-			case looks <- s:
+			case snapshots <- s:
 			case <-done.Done():
 				return
 			}
 		}
 	}()
-	return (&watchOptions{interval: replayInterval, output: o.output}).show(w, looks)
+	return (&watchOptions{interval: replayInterval, output: o.output}).show(w, snapshots)
 }

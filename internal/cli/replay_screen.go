@@ -75,7 +75,7 @@ func (m *replayScreen) seek(at int) {
 		from = 0
 	}
 	for i := from; i <= at && i < len(m.moments); i++ {
-		m.frames.Look(m.moments[i])
+		m.frames.Add(m.moments[i])
 	}
 	m.at = at
 }

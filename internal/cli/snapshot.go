@@ -124,7 +124,7 @@ func (o *snapshotOptions) settings() schedule.Options {
 }
 
 func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
-	snap, err := o.look(ctx, o.settings())
+	snap, err := o.take(ctx, o.settings())
 	if err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func (o *snapshotOptions) run(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// look takes the whole snapshot: what it opened stays open where it was interrupted
+// take takes the whole snapshot: what it opened stays open where it was interrupted
 // and has not ended.
-func (o *snapshotOptions) look(ctx context.Context, opt schedule.Options) (*model.Snapshot, error) {
+func (o *snapshotOptions) take(ctx context.Context, opt schedule.Options) (*model.Snapshot, error) {
 	s, err := command.NewScheduler(opt)
 	if err != nil {
 		return nil, err

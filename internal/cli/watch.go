@@ -98,7 +98,7 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 		time.AfterFunc(o.lasts, stop)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	looks := make(chan *model.Snapshot)
+	snapshots := make(chan *model.Snapshot)
 	g.Go(func() error {
 		var err error
 		if left, err = command.Interruptible(ctx, s.Run); ctx.Err() == nil {
@@ -107,30 +107,30 @@ func (o *watchOptions) run(ctx context.Context, w io.Writer) error {
 		return nil // the end may come in the midst of the first snapshot
 	})
 	g.Go(func() error {
-		defer close(looks)
-		command.FollowSnapshots(ctx, s, looks)
+		defer close(snapshots)
+		command.FollowSnapshots(ctx, s, snapshots)
 		return nil
 	})
 	g.Go(func() error { return f.Run(ctx) })
 	g.Go(func() error {
 		defer stop()
-		return o.show(w, looks)
+		return o.show(w, snapshots)
 	})
 	return g.Wait()
 }
 
 // show ends when there are no more snapshots, or the reader has seen enough.
-func (o *watchOptions) show(w io.Writer, looks <-chan *model.Snapshot) error {
+func (o *watchOptions) show(w io.Writer, snapshots <-chan *model.Snapshot) error {
 	screen, ok := command.TerminalOf(w)
 	if ok && o.output == "text" && os.Getenv("TERM") != "dumb" {
-		return newWatchScreen(o.interval, screen).run(w, looks)
+		return newWatchScreen(o.interval, screen).run(w, snapshots)
 	}
-	look := watch.NewLines(w, o.interval).Look
+	add := watch.NewLines(w, o.interval).Add
 	if o.output == "json" {
-		look = watch.NewJSONLines(w, o.interval).Look
+		add = watch.NewJSONLines(w, o.interval).Add
 	}
-	for snap := range looks {
-		if err := look(snap); err != nil {
+	for snap := range snapshots {
+		if err := add(snap); err != nil {
 			return err
 		}
 	}

@@ -25,15 +25,15 @@ func newWatchScreen(interval time.Duration, text render.TextOptions) *watchScree
 // run draws until the reader quits or there are no more snapshots. The screen is
 // taken when there is something to show, so that what cannot be read at
 // all is reported below the prompt.
-func (m *watchScreen) run(w io.Writer, looks <-chan *model.Snapshot) error {
-	first, ok := <-looks
+func (m *watchScreen) run(w io.Writer, snapshots <-chan *model.Snapshot) error {
+	first, ok := <-snapshots
 	if !ok {
 		return nil
 	}
-	m.frames.Look(first)
+	m.frames.Add(first)
 	program := tea.NewProgram(m, tea.WithOutput(w), tea.WithoutSignalHandler())
 	go func() { // ends with the snapshots; a program that has ended takes no more
-		for snap := range looks {
+		for snap := range snapshots {
 			program.Send(snap)
 		}
 		program.Quit()
@@ -51,7 +51,7 @@ func (m *watchScreen) Init() tea.Cmd { return nil }
 func (m *watchScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case *model.Snapshot:
-		m.frames.Look(msg)
+		m.frames.Add(msg)
 	case tea.WindowSizeMsg:
 		m.text.Width, m.height = msg.Width, msg.Height
 		m.frames.Resize(m.text, m.height)

@@ -160,7 +160,7 @@ func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort, at time.
 	a := port
 	if met, ok := mostSpecific(e.Addr, listening); ok {
 		a = p.account(met)
-	} else if met, ok := mostSpecific(e.Addr, p.former()); ok {
+	} else if met, ok := mostSpecific(e.Addr, p.previous()); ok {
 		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
 	}
 	a.totals = a.totals.Add(delta)
@@ -191,8 +191,8 @@ func sharesAddress(s *model.Snapshot, l *model.Listener) bool {
 	})
 }
 
-// former are the addresses on which a closed listener was seen.
-func (p *place) former() (out []netip.AddrPort) {
+// previous are the addresses on which a closed listener was seen.
+func (p *place) previous() (out []netip.AddrPort) {
 	for addr := range p.accounts {
 		if addr.Addr().IsValid() {
 			out = append(out, addr)

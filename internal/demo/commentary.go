@@ -29,7 +29,7 @@ func (c *Commentary) Tell(e Event) {
 	case BurstStarted:
 		c.started = true
 		fmt.Fprintln(c.Out, c.in(dim, heading()))
-	case Look, BurstEnded:
+	case Present, BurstEnded:
 		if c.started {
 			snap := c.Snapshot()
 			c.worst = worse(c.worst, snap)

@@ -20,11 +20,11 @@ type Options struct {
 // EventKind is what an Event reports.
 type EventKind int
 
-// The events of a run, in order; Look comes any number of times.
+// The events of a run, in order; Present comes any number of times.
 const (
 	Listening EventKind = iota // clients may connect; nothing has happened yet
 	BurstStarted
-	Look       // the present state
+	Present    // the present state
 	BurstEnded // every client has its outcome
 	Ended      // the server is closed
 )
@@ -121,7 +121,7 @@ func (r *run) narrate(ctx context.Context, end func()) {
 	r.watch(ctx, nil)
 }
 
-// watch reports a Look at every tick until done or the run's end.
+// watch reports the Present at every tick until done or the run's end.
 func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	every := r.o.Every
 	if every <= 0 {
@@ -132,7 +132,7 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-tick.C:
-			r.say(Look)
+			r.say(Present)
 		case <-done:
 			return
 		case <-ctx.Done():

@@ -30,7 +30,7 @@ func TestRunTellsItsStory(t *testing.T) {
 		if i > 0 {
 			require.GreaterOrEqual(t, e.Elapsed, events[i-1].Elapsed)
 		}
-		if e.Kind == Look {
+		if e.Kind == Present {
 			looks++
 			continue
 		}

@@ -18,14 +18,14 @@ type Standstill struct {
 	at    time.Time // of the reading before
 	last  Counters
 	start time.Time // where the counters began, where known
-	state standing
+	state progress
 }
 
-// standing is what is known of the present moment.
-type standing int
+// progress is what is known of the present moment.
+type progress int
 
 const (
-	unclear standing = iota
+	unclear progress = iota
 	runs
 	stands
 )
@@ -45,7 +45,7 @@ func (s *Standstill) Next(at time.Time, c Counters) Safepoint {
 // next follows beginnings and ends, which take turns. Where several happened
 // between two readings the last of them may have been either; so it may before
 // the first reading, unless garbage is collected.
-func (s *Standstill) next(c Counters) standing {
+func (s *Standstill) next(c Counters) progress {
 	begun, ended := c.Begun-s.last.Begun, c.Stood != s.last.Stood
 	switch {
 	case c.Collecting:

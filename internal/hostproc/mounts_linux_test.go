@@ -68,7 +68,7 @@ func TestMountsAreNotEntered(t *testing.T) {
 		require.NoError(t, err)
 		defer root.Close()
 		for _, path := range []string{"/proc/self/environ", "/proc/self/root/etc/passwd", filepath.Join(dir, "link"), "/proc"} {
-			_, err := root.Look(path)
+			_, err := root.OpenPath(path)
 			require.ErrorIs(t, err, ErrFileSystem, path)
 		}
 		f, err := root.Regular("/etc/passwd")
@@ -159,7 +159,7 @@ func TestSilentFileSystem(t *testing.T) {
 	require.NoError(t, err)
 	defer root.Close()
 	for _, path := range []string{dir, dir + "/file", dir + "/../" + filepath.Base(dir) + "/x"} {
-		_, err := root.Look(path)
+		_, err := root.OpenPath(path)
 		require.ErrorIs(t, err, ErrFileSystem)
 	}
 }

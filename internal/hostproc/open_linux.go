@@ -106,8 +106,8 @@ func (fs FS) mounts(pid int, reader Reader) (*Mounts, error) {
 // Close closes the folder.
 func (r *Root) Close() { _ = unix.Close(r.top.fd) }
 
-// Look finds what a path names without opening it (O_PATH).
-func (r *Root) Look(path string) (*os.File, error) {
+// OpenPath finds what a path names without opening it (O_PATH).
+func (r *Root) OpenPath(path string) (*os.File, error) {
 	f, _, err := r.find(path, true)
 	return f, err
 }

@@ -77,12 +77,12 @@ func TestWalk(t *testing.T) {
 		_, err := contents(root, path)
 		require.Error(t, err, path)
 	}
-	_, err = root.Look("/loop")
+	_, err = root.OpenPath("/loop")
 	require.ErrorIs(t, err, syscall.ELOOP)
-	_, err = root.Look("/" + strings.Repeat("x/", 4096))
+	_, err = root.OpenPath("/" + strings.Repeat("x/", 4096))
 	require.ErrorIs(t, err, syscall.ENAMETOOLONG)
 	for _, path := range []string{"/etc/passwd", "/relative", "/fifo", "/"} {
-		f, err := root.Look(path)
+		f, err := root.OpenPath(path)
 		require.NoError(t, err, path)
 		require.NoError(t, f.Close())
 	}

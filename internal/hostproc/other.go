@@ -52,8 +52,8 @@ func NewRoot(*os.File, *Mounts, bool) (*Root, error) { return nil, ErrNotSupport
 // Close is for Linux only.
 func (r *Root) Close() {}
 
-// Look is for Linux only.
-func (r *Root) Look(string) (*os.File, error) { return nil, ErrNotSupported }
+// OpenPath is for Linux only.
+func (r *Root) OpenPath(string) (*os.File, error) { return nil, ErrNotSupported }
 
 // Folder is for Linux only.
 func (r *Root) Folder(string) (*os.File, error) { return nil, ErrNotSupported }

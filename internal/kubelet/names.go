@@ -48,10 +48,10 @@ func New(logs string, now func() time.Time) *Names {
 	return &Names{logs: logs, now: now, known: make(map[cgroup.Pod]*known)}
 }
 
-// Look names these containers, and forgets all others. The folders are read again when they have
+// Refresh names these containers, and forgets all others. The folders are read again when they have
 // changed or one is new, at most once a second; at once: without that bound, for who asks only
 // once.
-func (n *Names) Look(containers []cgroup.Pod, atOnce bool) {
+func (n *Names) Refresh(containers []cgroup.Pod, atOnce bool) {
 	now := n.now()
 	next, fresh := make(map[cgroup.Pod]*known, len(containers)), false
 	for _, c := range containers {

@@ -134,7 +134,7 @@ func TestNames(t *testing.T) {
 			n := newNode(t)
 			tt.node(n)
 			names := n.names()
-			names.Look([]cgroup.Pod{tt.ask}, false)
+			names.Refresh([]cgroup.Pod{tt.ask}, false)
 			require.Equal(t, tt.want, names.Of(tt.ask))
 		})
 	}
@@ -197,7 +197,7 @@ func TestChurn(t *testing.T) {
 		for _, j := range there {
 			ask = append(ask, cgroup.Pod{UID: uidOf(j), ContainerID: id(j)})
 		}
-		names.Look(ask, false)
+		names.Refresh(ask, false)
 		for k, j := range there {
 			require.Equal(t, &model.Pod{Namespace: fmt.Sprintf("team-%d", j%12), Name: fmt.Sprintf("app-%d", j), Container: "app", UID: uidOf(j)}, names.Of(ask[k]))
 		}
@@ -214,27 +214,27 @@ func TestReadsWhenChanged(t *testing.T) {
 	}
 	names := n.names()
 	one := cgroup.Pod{UID: uid, ContainerID: id(1)}
-	names.Look([]cgroup.Pod{one}, false)
+	names.Refresh([]cgroup.Pod{one}, false)
 	first := names.at
 	require.Equal(t, n.now, first)
 	require.True(t, names.Waiting())
 
 	n.now = n.now.Add(5 * time.Second)
-	names.Look([]cgroup.Pod{one}, false)
+	names.Refresh([]cgroup.Pod{one}, false)
 	require.Equal(t, first, names.at, "nothing has changed")
 
 	n.start("shop", "orders", "app", uid, id(1))
-	names.Look([]cgroup.Pod{one}, false)
+	names.Refresh([]cgroup.Pod{one}, false)
 	require.Equal(t, "orders", names.Of(one).Name)
 	require.False(t, names.Waiting())
 
 	two := cgroup.Pod{UID: uidOf(2), ContainerID: id(2)}
 	n.now = n.now.Add(scanEvery / 2)
 	n.start("shop", "basket", "app", two.UID, two.ContainerID)
-	names.Look([]cgroup.Pod{one, two}, false)
+	names.Refresh([]cgroup.Pod{one, two}, false)
 	require.Nil(t, names.Of(two), "too soon")
 	require.Equal(t, "orders", names.Of(one).Name)
-	names.Look([]cgroup.Pod{one, two}, true)
+	names.Refresh([]cgroup.Pod{one, two}, true)
 	require.Equal(t, "basket", names.Of(two).Name)
 }
 
@@ -243,10 +243,10 @@ func TestUnavailable(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "pods")))
 	require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "containers")))
 	names := n.names()
-	names.Look([]cgroup.Pod{{ContainerID: id(1)}}, false)
+	names.Refresh([]cgroup.Pod{{ContainerID: id(1)}}, false)
 	require.Empty(t, names.Unavailable(), "Docker's, say: nobody expects a pod")
 	n.now = n.now.Add(scanEvery)
-	names.Look([]cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(2), ContainerID: id(2)}}, false)
+	names.Refresh([]cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(2), ContainerID: id(2)}}, false)
 	require.Len(t, names.Unavailable(), 1, "once")
 	require.Contains(t, names.Unavailable()[0].Why, "no such file")
 }
@@ -324,7 +324,7 @@ func TestReplacedForFiveMinutes(t *testing.T) {
 		for _, r := range there {
 			ask = append(ask, cgroup.Pod{UID: r.pod.UID, ContainerID: r.id})
 		}
-		names.Look(ask, false)
+		names.Refresh(ask, false)
 		for i, r := range there {
 			got := names.Of(ask[i])
 			if got == nil {
@@ -351,7 +351,7 @@ func TestLongestNames(t *testing.T) {
 	require.Error(t, os.Mkdir(filepath.Join(n.logs, "pods", namespace+"_"+pod+"p_"+uid), 0o700), "longer none can be")
 	names := n.names()
 	ask := []cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(2), ContainerID: id(2)}}
-	names.Look(ask, false)
+	names.Refresh(ask, false)
 	require.Equal(t, &model.Pod{Namespace: namespace, Name: pod, Container: container, UID: uid}, names.Of(ask[0]))
 	require.Equal(t, &model.Pod{Namespace: namespace, Name: other, Container: container, UID: uidOf(2)}, names.Of(ask[1]))
 }
@@ -374,7 +374,7 @@ func TestNamesThatLookLikeOthers(t *testing.T) {
 	}
 	names := n.names()
 	ask := []cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(11), ContainerID: id(11)}, {UID: uidOf(14), ContainerID: id(14)}, {UID: uidOf(99), ContainerID: id(99)}}
-	names.Look(ask, false)
+	names.Refresh(ask, false)
 	require.Equal(t, &model.Pod{Namespace: "shop", Name: "orders", Container: "app", UID: uid}, names.Of(ask[0]))
 	require.Equal(t, &model.Pod{Namespace: "shop-orders", Name: "app", Container: "app", UID: uidOf(11)}, names.Of(ask[1]))
 	require.Equal(t, "app-"+id(1)[:58], names.Of(ask[2]).Container)
@@ -383,6 +383,6 @@ func TestNamesThatLookLikeOthers(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
 	require.NoError(t, os.Symlink(filepath.Join(n.logs, "pods", "shop-orders_app_"+uidOf(11)), filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
 	n.now = n.now.Add(scanEvery)
-	names.Look(ask[:1], true)
+	names.Refresh(ask[:1], true)
 	require.Nil(t, names.Of(ask[0]))
 }

@@ -14,9 +14,9 @@ type Account struct {
 	LastSeen time.Time // listening; zero before the first checkpoint with it
 	Absent   bool      // it was not there at the latest roster
 
-	// dismissed: it listens and is not watched, or no longer, so that what its
+	// unwatched: it listens and is not watched, or no longer, so that what its
 	// socket drops from now on is nobody's.
-	dismissed bool
+	unwatched bool
 
 	ledger   ledger
 	peaks    peaks
@@ -74,7 +74,7 @@ func (a *Account) Moved(at time.Time) { a.blamed = at }
 // Close is called when all its sockets are found to be closed.
 func (a *Account) Close() {
 	for i := range a.ledger.waiting {
-		a.ledger.waiting[i].former = true
+		a.ledger.waiting[i].previous = true
 	}
 }
 
@@ -133,5 +133,5 @@ func (a *Account) Peak(now time.Time) (length int, when time.Time, ok bool) {
 	return a.peaks.highest(now)
 }
 
-// Dismissed reports whether it is not watched though it may listen.
-func (a *Account) Dismissed() bool { return a.dismissed }
+// Unwatched reports whether it is not watched though it may listen.
+func (a *Account) Unwatched() bool { return a.unwatched }

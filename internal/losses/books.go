@@ -58,14 +58,14 @@ func (b *Books) Remove(id model.ListenerID) { delete(b.accounts, id) }
 // known, and ok where that is decided.
 func (b *Books) Watching(id model.ListenerID) (watched, known bool) {
 	a, known := b.accounts[id]
-	return known && !a.dismissed, known
+	return known && !a.unwatched, known
 }
 
 // Dismiss says which accounts are watched from now on; the drops of the others'
 // sockets are nobody's.
 func (b *Books) Dismiss(watched func(*Account) bool) {
 	for _, a := range b.accounts {
-		a.dismissed = !watched(a)
+		a.unwatched = !watched(a)
 	}
 }
 

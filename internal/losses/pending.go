@@ -14,19 +14,19 @@ type pending struct {
 	after        int       // the checkpoint they follow
 	// former: their listener has closed since. How another one at the address
 	// is says nothing of them.
-	former   bool
+	previous bool
 	repeated bool // see spells
 }
 
 // Drop is what Settle asks about.
 type Drop struct {
 	Since, Until time.Time
-	Former       bool // of the listener that was there before
+	Previous     bool // of the listener that was there before
 	repeated     bool
 }
 
 func (p *pending) drop() Drop {
-	return Drop{Since: p.since, Until: p.until, Former: p.former, repeated: p.repeated}
+	return Drop{Since: p.since, Until: p.until, Previous: p.previous, repeated: p.repeated}
 }
 
 // provisional is the cause shown until the cause is known.
@@ -46,5 +46,5 @@ func (p *pending) drops() drops {
 }
 
 func (p *pending) sameAs(d Attributed) bool {
-	return !p.former && p.Packet == d.Packet && p.Estimated == d.Estimated && p.SynQueue == d.SynQueue
+	return !p.previous && p.Packet == d.Packet && p.Estimated == d.Estimated && p.SynQueue == d.SynQueue
 }

@@ -98,7 +98,7 @@ func (n *Namespace) Watch(now time.Time, list []Listening) {
 		watched[a] = true
 		next = append(next, newWatch(a, list[i].Members))
 	}
-	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.listed(a.ID) && !a.Dismissed() })
+	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.listed(a.ID) && !a.Unwatched() })
 	if n.watches.replace(now, next, n.stands, n.facts.migrates()) {
 		n.active = now
 	}

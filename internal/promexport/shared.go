@@ -34,19 +34,19 @@ type shared struct {
 // kept is an answer that is not changed any more.
 type kept struct {
 	*answer
-	of   edition
+	of   identity
 	made time.Time
 }
 
-// edition is what was exported: a snapshot, and what else has changed since.
-type edition struct {
+// identity is what was exported: a snapshot, and what else has changed since.
+type identity struct {
 	at        int64 // the snapshot's time
 	config    *model.ConfigReload
 	incidents model.Incidents
 }
 
-func editionOf(s *model.Snapshot) edition {
-	e := edition{at: s.Time.UnixNano(), config: s.Self.Config}
+func identityOf(s *model.Snapshot) identity {
+	e := identity{at: s.Time.UnixNano(), config: s.Self.Config}
 	if s.Self.Incidents != nil {
 		e.incidents = *s.Self.Incidents
 	}
@@ -68,14 +68,14 @@ func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.next.ServeHTTP(w, r)
 		return
 	}
-	a := s.answer(format, editionOf(snap), r)
+	a := s.answer(format, identityOf(snap), r)
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.code)
 	_, _ = w.Write(a.body.Bytes())
 }
 
 // answer is one that was made of the same snapshot, or a new one.
-func (s *shared) answer(format string, of edition, r *http.Request) *answer {
+func (s *shared) answer(format string, of identity, r *http.Request) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.kept[format]; ok && k.of == of && time.Since(k.made) < sharedFor {

@@ -43,7 +43,7 @@ func framesOf(width, height int, looks ...*model.Snapshot) *watch.Frames {
 	f := watch.NewFrames(time.Second)
 	f.Resize(render.TextOptions{Width: width}, height)
 	for _, look := range looks {
-		f.Look(look)
+		f.Add(look)
 	}
 	return f
 }
@@ -111,7 +111,7 @@ func TestFramesBeforeThereIsAnything(t *testing.T) {
 	require.Empty(t, f.View())
 	f.Resize(render.TextOptions{}, 24)
 	require.Empty(t, f.View())
-	f.Look(snapshotOf())
+	f.Add(snapshotOf())
 	require.Contains(t, f.View(), "Nothing listens here.")
 }
 
@@ -131,13 +131,13 @@ func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
 	}
 	f := framesOf(100, 40, quiet)
 	first := line(f)
-	f.Look(busy)
+	f.Add(busy)
 	require.Contains(t, line(f), "losing")
 	require.NotEqual(t, first, line(f))
 
 	f.Select(1)
 	chosen := strings.Fields(line(f))[1]
-	f.Look(quiet)
+	f.Add(quiet)
 	require.Contains(t, line(f), chosen, "it stays")
 	for range quiet.Listeners {
 		f.Select(-1)
@@ -147,7 +147,7 @@ func TestFramesShowTheWorstUntilOneIsChosen(t *testing.T) {
 	require.Equal(t, first, line(f))
 
 	f.Select(1)
-	f.Look(okIdle())
+	f.Add(okIdle())
 	require.Contains(t, f.View(), ":8080", "the chosen one is gone")
 }
 
@@ -158,7 +158,7 @@ func TestFramesPause(t *testing.T) {
 	f.Pause()
 	held := f.View()
 	for _, look := range looks[20:] {
-		f.Look(look)
+		f.Add(look)
 	}
 	require.Equal(t, held, f.View())
 	require.Contains(t, held, "PAUSED")

@@ -26,7 +26,7 @@ func TestLinesGolden(t *testing.T) {
 	empty := snapshotOf()
 	empty.Time = gone.Time.Add(time.Second)
 	for _, look := range append(looks, gone, empty) {
-		require.NoError(t, lines.Look(look))
+		require.NoError(t, lines.Add(look))
 	}
 	checkGolden(t, "watch_lines.txt", b.Bytes())
 	for line := range strings.Lines(b.String()) {
@@ -50,7 +50,7 @@ func TestLinesLeaveNothingOut(t *testing.T) {
 			Dropped:           map[model.DropKey]uint64{{Cause: model.CauseMaxConnections}: look.dropped},
 			AbandonedRequests: 2 * look.dropped,
 		}
-		require.NoError(t, lines.Look(s))
+		require.NoError(t, lines.Add(s))
 	}
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Len(t, rows, 3, "a heading and two lines")
@@ -84,7 +84,7 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	for i, look := range []*model.Snapshot{up, gone, gone, back} {
 		next := *look
 		next.Time = at().Add(time.Duration(i) * time.Second)
-		require.NoError(t, lines.Look(&next))
+		require.NoError(t, lines.Add(&next))
 	}
 	var dropped [][]string
 	for row := range strings.Lines(b.String()) {
@@ -116,7 +116,7 @@ func TestDropsThatOnlyTheNamespaceCounts(t *testing.T) {
 	var b bytes.Buffer
 	lines := watch.NewLines(&b, time.Second)
 	for _, look := range looks {
-		require.NoError(t, lines.Look(look))
+		require.NoError(t, lines.Add(look))
 	}
 	var dropped []string
 	for row := range strings.Lines(b.String()) {
@@ -179,7 +179,7 @@ func TestLinesWithinASecond(t *testing.T) {
 func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (words []string) {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, watch.NewLines(&b, interval).Look(look))
+	require.NoError(t, watch.NewLines(&b, interval).Add(look))
 	for row := range strings.Lines(b.String()) {
 		words = append(words, strings.Fields(row)[i])
 	}
@@ -188,10 +188,10 @@ func column(t *testing.T, interval time.Duration, i int, look *model.Snapshot) (
 
 func TestLinesSayWhatIsNotKnown(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, watch.NewLines(&b, time.Second).Look(down()))
+	require.NoError(t, watch.NewLines(&b, time.Second).Add(down()))
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Equal(t, []string{"03:00:12", ":9090", "down", "no_listener", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a", "n/a"}, strings.Fields(rows[2]))
-	require.Error(t, watch.NewLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
+	require.Error(t, watch.NewLines(failing{io.ErrShortWrite}, time.Second).Add(okIdle()))
 }
 
 func TestJSONLines(t *testing.T) {
@@ -200,7 +200,7 @@ func TestJSONLines(t *testing.T) {
 	for i := range 5 {
 		s := overload()
 		s.Time = at().Add(time.Duration(i) * time.Second / 2)
-		require.NoError(t, lines.Look(s))
+		require.NoError(t, lines.Add(s))
 	}
 	rows := strings.Split(strings.TrimSpace(b.String()), "\n")
 	require.Len(t, rows, 3)
@@ -209,5 +209,5 @@ func TestJSONLines(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(row), &doc))
 		require.Equal(t, api.SnapshotSchema, doc.Schema)
 	}
-	require.Error(t, watch.NewJSONLines(failing{io.ErrShortWrite}, time.Second).Look(okIdle()))
+	require.Error(t, watch.NewJSONLines(failing{io.ErrShortWrite}, time.Second).Add(okIdle()))
 }

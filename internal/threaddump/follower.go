@@ -77,7 +77,7 @@ func (f *Follower) update(ctx context.Context, s *model.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := len(f.cases)
-	f.look(s)
+	f.inspect(s)
 	if len(f.cases) < known {
 		f.put()
 	}
@@ -101,8 +101,8 @@ func (f *Follower) put() {
 	f.source.PutStacks(answers)
 }
 
-// look notes which processes are in trouble.
-func (f *Follower) look(s *model.Snapshot) {
+// inspect notes which processes are in trouble.
+func (f *Follower) inspect(s *model.Snapshot) {
 	troubled := inTrouble(s)
 	for key, c := range f.cases {
 		switch {

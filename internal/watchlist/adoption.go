@@ -90,13 +90,13 @@ func (p *Namespaces) adopt(o *Options) error {
 }
 
 func (p *Namespaces) replace(next *adoption, o *Options, selected *Selection) {
-	former := p.All
+	previous := p.All
 	p.All, p.homes = next.list, next.homes
 	for _, n := range p.All {
 		n.Discovered = false
 		configure(n, next.general[n.ID] || o.AllNamespaces, selected)
 	}
-	for _, n := range former {
+	for _, n := range previous {
 		switch {
 		case p.Find(n.ID) != nil:
 		case o.AllNamespaces:

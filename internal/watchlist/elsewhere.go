@@ -37,8 +37,8 @@ type elsewhere struct {
 	javas  []*model.Elsewhere // and the JVMs of which a note speaks
 }
 
-// look searches again where that is due.
-func (e *elsewhere) look(r *listing) {
+// search searches again where that is due.
+func (e *elsewhere) search(r *listing) {
 	if !e.at.IsZero() && r.At.Sub(e.at) < cputime.Rest(e.cost, elsewhereEvery, searchPart) {
 		return
 	}
@@ -118,7 +118,7 @@ func (r *listing) seekElsewhere() {
 		return
 	}
 	e := &r.elsewhere
-	e.look(r)
+	e.search(r)
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		at := slices.IndexFunc(e.found, func(e model.Elsewhere) bool { return e.Port == t.Port })

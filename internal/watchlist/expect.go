@@ -34,7 +34,7 @@ func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) 
 // named process's, and the agent's own need not either: it is expected where
 // something has listened on it.
 func (r *Rules) mayExpect(sel Selector, ns ScopedNamespace) bool {
-	if sel.Port == 0 || !r.looksInto(sel, ns.ID) {
+	if sel.Port == 0 || !r.covers(sel, ns.ID) {
 		return false
 	}
 	return sel.PID != 0 || !r.AllNamespaces || ns.Served[sel.Port]

@@ -31,7 +31,7 @@ func (r *listing) namePods() {
 		for _, e := range elsewhere {
 			all = append(all, cgroup.PodOf(r.Sources.Proc, e.PID))
 		}
-		names.Look(all, r.OneShot)
+		names.Refresh(all, r.OneShot)
 		for i, e := range elsewhere {
 			e.Pod = names.Of(all[len(pods)+i])
 		}

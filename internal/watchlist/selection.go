@@ -135,8 +135,8 @@ func (s *Scope) namespace(id uint64) *ScopedNamespace {
 	return nil
 }
 
-// looksInto reports whether a selector's listeners can be in a namespace.
-func (r *Rules) looksInto(sel Selector, netns uint64) bool {
+// covers reports whether a selector's listeners can be in a namespace.
+func (r *Rules) covers(sel Selector, netns uint64) bool {
 	if sel.PID == 0 {
 		ns := r.namespace(netns)
 		return ns != nil && ns.General
@@ -152,7 +152,7 @@ func (r *Rules) matches(sel Selector, c *Candidate) bool {
 
 // mayMatch is for before the owners are known.
 func (r *Rules) mayMatch(sel Selector, c *Candidate) bool {
-	return r.looksInto(sel, c.ID.NetNS) && (sel.Port == 0 || sel.Port == c.Port())
+	return r.covers(sel, c.ID.NetNS) && (sel.Port == 0 || sel.Port == c.Port())
 }
 
 // everything reports whether a namespace's listeners need not be named.

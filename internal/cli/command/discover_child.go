@@ -7,7 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// discoverChild is the hidden command that reads what one observed process wrote
+// DiscoverChild is the hidden command that reads what one observed process wrote
 // and named; see examine.Serve.
 const DiscoverChild = "discover-child"
 

@@ -15,7 +15,7 @@ import (
 
 // FollowSnapshots hands out each snapshot of a source once, until ctx is done. A reader that is slow
 // misses some, never the latest.
-func FollowSnapshots(ctx context.Context, s *schedule.Scheduler, looks chan<- *model.Snapshot) {
+func FollowSnapshots(ctx context.Context, s *schedule.Scheduler, snapshots chan<- *model.Snapshot) {
 	var last *model.Snapshot
 	var predicted predict.Effects
 	for {
@@ -25,7 +25,7 @@ func FollowSnapshots(ctx context.Context, s *schedule.Scheduler, looks chan<- *m
 			select {
 			case <-ctx.Done():
 				return
-			case looks <- snap:
+			case snapshots <- snap:
 			}
 			continue // there may be another one by now
 		}

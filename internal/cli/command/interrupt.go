@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// errInterrupted is what a signal leaves of a command that had an answer to give.
+// ErrInterrupted is what a signal leaves of a command that had an answer to give.
 var ErrInterrupted = errors.New("interrupted")
 
-// errFirstLook is a machine that could not be read in time.
+// ErrNoSnapshot is a machine that could not be read in time.
 var ErrNoSnapshot = errors.New("no snapshot within 15 s")
 
-// grace is how long a scan that was cancelled may take to end. What hangs in
+// Grace is how long a scan that was cancelled may take to end. What hangs in
 // somebody's file system or socket ends with this process.
 const Grace = 500 * time.Millisecond
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
-// incidentDir is where the packages' units keep recordings.
+// IncidentDir is where the packages' units keep recordings.
 const IncidentDir = "/var/lib/tcpdiag"
 
 // OpenRecording opens a file, the recording of that ID in a directory, or the

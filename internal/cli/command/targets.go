@@ -25,7 +25,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-// procMount is where the kernel shows the processes.
+// ProcMount is where the kernel shows the processes.
 const ProcMount = "/proc"
 
 // Targets are the flags common to snapshot, watch and agent: the targets, and

@@ -19,9 +19,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
 )
 
-// firstLook is how long the command waits for the first snapshot: what was counted
+// firstSnapshot is how long the command waits for the first snapshot: what was counted
 // before the run must not be taken for the run's.
-const firstLook = 15 * time.Second
+const firstSnapshot = 15 * time.Second
 
 // firstCount is how long it waits for the first that counts clients.
 const firstCount = 3 * time.Second
@@ -36,16 +36,16 @@ type observed struct {
 	err      error
 	lasted   time.Duration
 
-	looks  chan *model.Snapshot
-	stop   context.CancelFunc
-	ended  chan struct{} // the observing has
-	source *schedule.Scheduler
-	taps   *clients.Follower
+	snapshots chan *model.Snapshot
+	stop      context.CancelFunc
+	ended     chan struct{} // the observing has
+	source    *schedule.Scheduler
+	taps      *clients.Follower
 }
 
 // observe begins, and returns with the first snapshot.
 func (o *runOptions) observe(ctx context.Context) *observed {
-	w := &observed{ended: make(chan struct{}), looks: make(chan *model.Snapshot), stop: func() {}}
+	w := &observed{ended: make(chan struct{}), snapshots: make(chan *model.Snapshot), stop: func() {}}
 	if w.err = w.open(o); w.err != nil {
 		close(w.ended)
 		return w
@@ -55,7 +55,7 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 	g.Go(func() error { return w.source.Run(ctx) })
 	g.Go(func() error { return w.taps.Run(ctx) })
 	g.Go(func() error {
-		command.FollowSnapshots(ctx, w.source, w.looks)
+		command.FollowSnapshots(ctx, w.source, w.snapshots)
 		return nil
 	})
 	go func() {
@@ -71,10 +71,10 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 // begin waits for the first snapshot, and for the first that counts clients where they
 // may be counted: the taps open when it is known which ports to follow.
 func (w *observed) begin(counts bool) {
-	late, first := time.After(firstLook), true
+	late, first := time.After(firstSnapshot), true
 	for {
 		select {
-		case s := <-w.looks:
+		case s := <-w.snapshots:
 			w.recorder = loadtest.NewRecorder(s)
 			if !counts || counted(s) {
 				return
@@ -135,7 +135,7 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 	ended, settled := c.Ended, (<-chan time.Time)(nil)
 	for {
 		select {
-		case s := <-w.looks:
+		case s := <-w.snapshots:
 			if w.recorder == nil {
 				w.recorder = loadtest.NewRecorder(s)
 			}

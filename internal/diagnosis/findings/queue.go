@@ -9,10 +9,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// standingQueue says that clients wait in a queue that is not full, in front of a
+// lastingQueue says that clients wait in a queue that is not full, in front of a
 // server that seems to have room: what is configured is then not what is in force,
 // or nobody accepts.
-func standingQueue(s *symptoms.Symptoms, v model.Verdict, add adder) {
+func lastingQueue(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	unexplained := v.Cause == model.CauseNone && (v.Status == model.StatusOK || v.Status == model.StatusWarning)
 	if !unexplained && !besideThreads(s, v) || !s.QueueBeforeRoom() {
 		return
@@ -66,8 +66,8 @@ func blockedPoller(s *symptoms.Symptoms, add adder) {
 		"Look at the executor: one that runs what it cannot take in the thread that brings it (CallerRunsPolicy) has the poller serve requests. Let it queue or reject them instead. --thread-dump as its user and group, or jstack PID, shows what the poller does.")
 }
 
-// standingRequests says that requests wait in front of threads that seem free.
-func standingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
+// lastingRequests says that requests wait in front of threads that seem free.
+func lastingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if v.Cause != model.CauseNone || !s.RequestsStand() {
 		return
 	}

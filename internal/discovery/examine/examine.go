@@ -11,7 +11,7 @@ import (
 // examine finds out what the process is. It reads what the process wrote and
 // named, and may never come back.
 func (s *subject) examine() (*Examination, error) {
-	t := look(s)
+	t := observe(s)
 	defer t.files.close()
 	f := identify(t)
 	doubtLate(f, t)

@@ -118,7 +118,7 @@ func (f *files) stamp(p place) stamp {
 	if below.err != nil {
 		return failedStamp(below.err)
 	}
-	file, err := below.Look(p.name)
+	file, err := below.OpenPath(p.name)
 	if err != nil {
 		return failedStamp(err)
 	}

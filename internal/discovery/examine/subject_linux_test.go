@@ -63,7 +63,7 @@ func TestUnreadableEnvironment(t *testing.T) {
 	subject, err := newSubject(hostFS(t), Request{PID: p.PID, StartTime: p.StartTime})
 	require.NoError(t, err)
 	defer subject.handles.Close()
-	target := look(subject)
+	target := observe(subject)
 	target.env = nil
 	f := identify(target)
 	require.Len(t, f.Connectors, 1)

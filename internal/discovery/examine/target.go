@@ -28,9 +28,9 @@ type target struct {
 	hidden bool
 }
 
-// look reads what the process was started with. Whatever cannot be read is
+// observe reads what the process was started with. Whatever cannot be read is
 // named and done without.
-func look(s *subject) *target {
+func observe(s *subject) *target {
 	h := s.handles
 	t := &target{pid: h.Process.PID, comm: h.Process.Comm, files: s.files()}
 	var err error
@@ -56,11 +56,11 @@ func look(s *subject) *target {
 	if err := t.files.cwd.err; err != nil {
 		t.miss("working directory", err, s.how)
 	}
-	t.lookAtJVM(s)
+	t.observeJVM(s)
 	return t
 }
 
-func (t *target) lookAtJVM(s *subject) {
+func (t *target) observeJVM(s *subject) {
 	if t.files.root.err != nil {
 		return // said already
 	}

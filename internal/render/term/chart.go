@@ -7,7 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// unknown is a column of a lane in which nothing was seen.
+// Unknown is a column of a lane in which nothing was seen.
 const Unknown = -1
 
 // Chart is a row of a chart: a figure over time, a column for each moment.

@@ -16,7 +16,7 @@ func Plural[T ~int | ~uint64](n T, one, many string) string {
 	return phrase.Number(n) + " " + many
 }
 
-// nbsp keeps a number and its unit on one line; the screen writes it as a blank.
+// Nbsp keeps a number and its unit on one line; the screen writes it as a blank.
 const Nbsp = "\u00a0"
 
 // HowLong is a span of time as people say it, to two digits or so: "12 ms", "4.2 s",

@@ -42,10 +42,10 @@ func NewFrames(interval time.Duration) *Frames { return &Frames{past: newHistory
 // Resize gives the screen's size, in columns and lines.
 func (f *Frames) Resize(o render.TextOptions, height int) { f.options, f.height = o, height }
 
-// Look takes what was seen; a paused screen shows it later.
-func (f *Frames) Look(snap *model.Snapshot) {
+// Add takes a snapshot; a paused screen shows it later.
+func (f *Frames) Add(snap *model.Snapshot) {
 	f.now = snap
-	f.past.look(snap)
+	f.past.add(snap)
 }
 
 // Pause holds the screen, or resumes it.

@@ -34,8 +34,8 @@ func newHistory(interval time.Duration) *history {
 	return &history{pace: pace{interval: interval}, tracks: map[place]*track{}}
 }
 
-// look adds what one snapshot saw. Several snapshots within an interval are one moment.
-func (h *history) look(snap *model.Snapshot) {
+// add adds what one snapshot saw. Several snapshots within an interval are one moment.
+func (h *history) add(snap *model.Snapshot) {
 	steps := h.pace.steps(snap.Time)
 	h.begin(steps, snap.Time)
 	// Where samples are expensive, the sampler takes them further apart than asked for:
@@ -48,7 +48,7 @@ func (h *history) look(snap *model.Snapshot) {
 			t = &track{}
 			h.tracks[placeOf(l)] = t
 		}
-		t.look(snap, l, h.now, spans)
+		t.observe(snap, l, h.now, spans)
 	}
 	for i := range snap.Gone {
 		if t := h.tracks[placeOfGone(&snap.Gone[i])]; t != nil {

@@ -64,7 +64,7 @@ func TestHistoryByInterval(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHistory(s)
 			for _, look := range tt.looks {
-				h.look(look)
+				h.add(look)
 			}
 			p := placeOf(&tt.looks[0].Listeners[0])
 			require.Equal(t, tt.queue, h.of(p, 3, func(m *moment) int { return m.queue }))
@@ -81,7 +81,7 @@ func TestHistoryOfStretchedLooks(t *testing.T) {
 		if i == 1 {
 			look.Self.ScanInterval = 2 * time.Second
 		}
-		h.look(look)
+		h.add(look)
 	}
 	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
 	require.Equal(t, []int{1, 3, 3, term.Unknown, 7}, h.of(p, 5, func(m *moment) int { return m.queue }))
@@ -93,13 +93,13 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 	h := newHistory(time.Second)
 	up := lookAt(0, 5, 2)
 	id := up.Listeners[0].ID
-	h.look(up)
+	h.add(up)
 	for i := range 2 {
 		gone := lookAt(time.Duration(i+1)*time.Second, 0, 9)
 		totals := gone.Listeners[0].Totals
 		totals.QueueResets = 6
 		gone.Listeners, gone.Gone = nil, []model.RetainedTotals{{ID: id, Totals: totals}}
-		h.look(gone)
+		h.add(gone)
 	}
 	p := placeOf(&up.Listeners[0])
 	require.Equal(t, []int{2, 7, term.Unknown}, h.of(p, 3, func(m *moment) int { return m.dropped }))
@@ -128,11 +128,11 @@ func TestHistorySpansTheTimeThatPassed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHistory(s)
 			for i := range tt.looks {
-				h.look(lookAt(time.Duration(i)*tt.apart, 0, 0))
+				h.add(lookAt(time.Duration(i)*tt.apart, 0, 0))
 			}
 			held := h.clone()
 			require.Equal(t, tt.spans, h.span(10))
-			h.look(lookAt(time.Duration(tt.looks)*tt.apart+5*s, 0, 0))
+			h.add(lookAt(time.Duration(tt.looks)*tt.apart+5*s, 0, 0))
 			require.Equal(t, tt.spans, held.span(10))
 			require.LessOrEqual(t, len(h.began), depth)
 		})
@@ -142,7 +142,7 @@ func TestHistorySpansTheTimeThatPassed(t *testing.T) {
 func TestHistoryIsBounded(t *testing.T) {
 	h := newHistory(time.Second)
 	for i := range 3 * depth {
-		h.look(lookAt(time.Duration(i)*time.Second, i, 0))
+		h.add(lookAt(time.Duration(i)*time.Second, i, 0))
 	}
 	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
 	require.Len(t, h.tracks[p].moments, depth)
@@ -154,7 +154,7 @@ func TestHistoryKeepsTheWorstLook(t *testing.T) {
 	for i, status := range []model.Status{model.StatusOK, model.StatusLosing, model.StatusSaturated} {
 		snap := lookAt(time.Duration(i)*time.Second, i, 0)
 		snap.Listeners[0].Verdict.Status = status
-		h.look(snap)
+		h.add(snap)
 	}
 	track := h.byAddress()[0]
 	require.Equal(t, model.StatusLosing, track.worst.Verdict.Status)
@@ -169,10 +169,10 @@ func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	id := up.Listeners[0].ID
 	kept.Listeners, forgotten.Listeners = nil, nil
 	kept.Gone = []model.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
-	require.NoError(t, lines.Look(up))
-	require.NoError(t, lines.Look(kept))
+	require.NoError(t, lines.Add(up))
+	require.NoError(t, lines.Add(kept))
 	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].tally.own)
-	require.NoError(t, lines.Look(forgotten))
+	require.NoError(t, lines.Add(forgotten))
 	require.Empty(t, lines.past)
 }
 
@@ -182,11 +182,11 @@ func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {
 	bad.Listeners[0].Port = 8443
 	bad.Listeners[0].Verdict.Status = model.StatusLosing
 	calm.Listeners = append(calm.Listeners, bad.Listeners...)
-	h.look(calm)
+	h.add(calm)
 	after := func(n int) {
 		s := lookAt(time.Duration(n)*time.Second, 0, 0)
 		s.Listeners = nil
-		h.look(s)
+		h.add(s)
 	}
 	after(depth)
 	require.Len(t, h.tracks, 2, "still on the screen")

@@ -31,8 +31,8 @@ func NewLines(w io.Writer, interval time.Duration) *Lines {
 	return &Lines{w: w, pace: pace{interval: interval}, past: map[place]*passed{}}
 }
 
-// Look takes what was seen, and writes it when it is time.
-func (o *Lines) Look(snap *model.Snapshot) error {
+// Add takes a snapshot, and writes it when it is time.
+func (o *Lines) Add(snap *model.Snapshot) error {
 	all := model.ByAddress(snap.Listeners)
 	o.forget(snap)
 	for _, l := range all {

@@ -20,8 +20,8 @@ func NewJSONLines(w io.Writer, interval time.Duration) *JSONLines {
 	return &JSONLines{w, pace{interval: interval}}
 }
 
-// Look takes what was seen, and writes it when it is time.
-func (o *JSONLines) Look(s *model.Snapshot) error {
+// Add takes a snapshot, and writes it when it is time.
+func (o *JSONLines) Add(s *model.Snapshot) error {
 	if o.pace.steps(s.Time) == 0 {
 		return nil
 	}

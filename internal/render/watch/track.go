@@ -27,7 +27,7 @@ type moment struct {
 	dropped                              int // packets, in this interval
 }
 
-func (t *track) look(snap *model.Snapshot, l *model.Listener, interval, spans int) {
+func (t *track) observe(snap *model.Snapshot, l *model.Listener, interval, spans int) {
 	m := momentOf(l)
 	for m.at = interval - spans + 1; m.at < interval && len(t.moments) > 0; m.at++ {
 		t.moments = append(t.moments, m)

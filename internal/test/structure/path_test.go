@@ -9,13 +9,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestThePathOfASample: what docs/architecture.md says of a sample's way is so, and it can
-// be read by opening a dozen files.
-func TestThePathOfASample(t *testing.T) {
+// TestThePaths: what docs/architecture.md says of a sample's way and of a dropped packet's is so,
+// and each can be read by opening a dozen files.
+func TestThePaths(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(internal, "..", "docs", "architecture.md"))
 	require.NoError(t, err)
-	rows := Path(string(page), "## The way of one sample")
-	require.Greater(t, len(rows), 10)
+	for _, heading := range []string{"## The way of one sample", "## The way of a dropped packet"} {
+		t.Run(heading, func(t *testing.T) { follow(t, Path(string(page), heading)) })
+	}
+}
+
+// follow fails unless each function of a path is there, and is called from one above it, but
+// where a clock wakes up or the kernel's answer calls back.
+func follow(t *testing.T, rows []Row) {
+	t.Helper()
+	require.GreaterOrEqual(t, len(rows), 10)
 	var packages, above, files []string
 	for i := range rows {
 		if !slices.Contains(packages, rows[i].Package) {

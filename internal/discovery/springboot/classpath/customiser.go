@@ -15,7 +15,7 @@ const (
 	maxClasses    = 4 << 20 // bytes of class files, uncompressed
 	maxClassFile  = 256 << 10
 	maxClassDepth = 12
-	maxClassLooks = 1000 // files of exploded directories
+	maxClassFiles = 1000 // files of exploded directories
 	// maxClassEntries is the most classes of a jar, however small.
 	maxClassEntries = 20_000
 )
@@ -99,7 +99,7 @@ func (s *classSearch) directory(dir string, depth int) {
 			data, err := s.p.Read(full, maxClassFile)
 			s.class(full, data, err)
 		}
-		s.budget -= maxClasses / maxClassLooks
+		s.budget -= maxClasses / maxClassFiles
 	}
 }
 

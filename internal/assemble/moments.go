@@ -6,17 +6,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// look is a listener as one scan saw it.
-type look struct {
+// moment is a listener as one scan saw it.
+type moment struct {
 	at time.Time
 	*model.Listener
 }
 
-// looks are the earlier scans of a listener that judging needs: the previous one, one
+// moments are the earlier scans of a listener that judging needs: the previous one, one
 // about a scan interval old, and one far enough back for a trend.
-type looks struct {
-	last, before look
-	anchors      [2]look
+type moments struct {
+	last, before moment
+	anchors      [2]moment
 }
 
 // anchorAge is how far apart the scans are that a trend is drawn through.
@@ -24,7 +24,7 @@ const anchorAge = 15 * time.Second
 
 // push adds a scan. Scans that were brought forward because packets dropped
 // replace last but not before, so that two scans stay apart by about apart.
-func (l *looks) push(now look, apart time.Duration) {
+func (l *moments) push(now moment, apart time.Duration) {
 	if l.before.Listener == nil || now.at.Sub(l.last.at) >= apart/2 || l.last.at.Sub(l.before.at) >= apart {
 		l.before = l.last
 	}
@@ -36,7 +36,7 @@ func (l *looks) push(now look, apart time.Duration) {
 
 // past is the scan to compare with: the last one, unless that one was brought
 // forward and is too close.
-func (l *looks) past(now time.Time, apart time.Duration) look {
+func (l *moments) past(now time.Time, apart time.Duration) moment {
 	if l.before.Listener != nil && now.Sub(l.last.at) < apart/2 {
 		return l.before
 	}
@@ -44,7 +44,7 @@ func (l *looks) past(now time.Time, apart time.Duration) look {
 }
 
 // trend is the oldest scan that is kept, for the forecast.
-func (l *looks) trend() look {
+func (l *moments) trend() moment {
 	if l.anchors[0].Listener != nil {
 		return l.anchors[0]
 	}

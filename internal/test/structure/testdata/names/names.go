@@ -1,0 +1,15 @@
+// Package names has names that the test is to find.
+package names
+
+type formerState struct {
+	lastLook int
+	overlook int
+}
+
+const mostLooks = 3
+
+// Vanished has a word in its name; what is local may.
+func (f formerState) Vanished() bool {
+	look := f.lastLook
+	return look > mostLooks
+}
