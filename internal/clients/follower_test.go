@@ -150,7 +150,7 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	}
 	require.EqualValues(t, 100, s.Listeners[3].Losses.Clients.Outcomes[model.ClientConnected])
 	require.Nil(t, listeners[0].Losses.Clients, "the observer's snapshot is its own")
-	require.Equal(t, "4 clients gave up in the last 0.8 s; 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
+	require.Equal(t, "In the last 0.8 s 4 clients gave up. 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
 }
 
 // Of more addresses than are counted one by one, those of a port are one account: its
