@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -29,7 +30,7 @@ type notification struct {
 	}
 }
 
-// testAlert has an overloaded pod's alert arrive: the node's agent is found and scraped as the
+// testAlert has an overloaded pod's alert arrive: the node's agent is scraped as the
 // chart's PodMonitor says, the rules and Alertmanager's configuration are those that are shipped,
 // and kube-state-metrics knows the workload.
 func testAlert(t *testing.T, c *cluster, pod core.Pod) {
@@ -154,10 +155,29 @@ func (c *cluster) monitored(t *testing.T) map[string]any {
 		}
 		relabel = append(relabel, snake)
 	}
-	return map[string]any{
-		"job_name": "monitored", "metrics_path": endpoint.Path, "relabel_configs": relabel,
-		"kubernetes_sd_configs": []any{map[string]any{"role": "pod", "kubeconfig_file": c.file("admin.kubeconfig"), "namespaces": map[string]any{"names": []string{agents}}}},
+	return map[string]any{"job_name": "monitored", "metrics_path": endpoint.Path, "relabel_configs": relabel, "static_configs": c.discovered(t)}
+}
+
+// discovered are the agents' pods with the labels that Prometheus' discovery of Kubernetes gives
+// them: Debian's is built without it.
+func (c *cluster) discovered(t *testing.T) (targets []any) {
+	t.Helper()
+	for _, pod := range c.pods(t, agents, anAgent, 1) {
+		labels := map[string]string{
+			"__meta_kubernetes_namespace": pod.Namespace, "__meta_kubernetes_pod_name": pod.Name, "__meta_kubernetes_pod_node_name": pod.Spec.NodeName,
+		}
+		for name, value := range pod.Labels {
+			labels["__meta_kubernetes_pod_label_"+regexp.MustCompile(`[^a-zA-Z0-9]`).ReplaceAllString(name, "_")] = value
+		}
+		for _, container := range pod.Spec.Containers {
+			for _, port := range container.Ports {
+				labels["__meta_kubernetes_pod_container_name"], labels["__meta_kubernetes_pod_container_port_name"] = container.Name, port.Name
+				at := net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(port.ContainerPort)))
+				targets = append(targets, map[string]any{"targets": []string{at}, "labels": labels})
+			}
+		}
 	}
+	return targets
 }
 
 func (c *cluster) put(t *testing.T, name, text string) {

@@ -100,7 +100,7 @@ func testMistakes(t *testing.T, c *cluster) {
 		{"deploy/order -n shop", "deploy/order is not in namespace shop"},
 		{"-n shpo", "no pod is in namespace shpo"},
 		{"-l app=order -n shop", "no pod with labels app=order is in namespace shop"},
-		{"-l app==,x -n shop", "unable to parse"},
+		{"-l 'app in' -n shop", "unable to parse"},
 		{"-A", "no sidecar and no node agent watches any of the"},
 		{"deploy/asleep -n troubled", "it is scaled to 0 (kubectl scale -n troubled deploy/asleep --replicas=1)"},
 		{"deploy homeless -n troubled", "it is Pending, on no node yet (Unschedulable: 0/1 nodes are available"},
