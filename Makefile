@@ -32,7 +32,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive cmd/kubectl-tcpdiag
 
-.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site archive-image
+.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 
 ##@ To see it
 
@@ -114,21 +114,16 @@ package: $(GOLANGCI) ## archives, deb, rpm and checksums in dist/, the same byte
 
 # `docker build` of another target needs a registry, this does not.
 ARCH          ?= $(shell $(GO) env GOARCH)
-IMAGE         ?= tcpdiag/tcpdiag:$(VERSION)
-ARCHIVE_IMAGE ?= tcpdiag/tcpdiag-archive:$(VERSION)
+PROGRAM       ?= tcpdiag
+IMAGE         ?= tcpdiag/$(PROGRAM):$(VERSION)
+DOCKERFILE     = $(if $(filter tcpdiag,$(PROGRAM)),Dockerfile,archive.Dockerfile)
 DOCKER        ?= docker
 
-image: ## the image, with the binary that the Go here builds; ARCH=arm64 for the other architecture
+image: ## the agent's image, or with PROGRAM=tcpdiag-archive the archiver's, with the binary that the Go here builds; ARCH=arm64 for the other architecture
 	@command -v $(DOCKER) >/dev/null || { echo "$(DOCKER) is not installed (Debian: docker.io)"; exit 1; }
-	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/linux-$(ARCH)/tcpdiag ./cmd/tcpdiag
-	$(DOCKER) build -f deploy/docker/Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -C cmd/$(PROGRAM) -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/linux-$(ARCH)/$(PROGRAM) .
+	$(DOCKER) build -f deploy/docker/$(DOCKERFILE) --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(IMAGE) .
-
-archive-image: ## the archiver's image, likewise
-	@command -v $(DOCKER) >/dev/null || { echo "$(DOCKER) is not installed (Debian: docker.io)"; exit 1; }
-	cd cmd/tcpdiag-archive && CGO_ENABLED=0 GOOS=linux GOARCH=$(ARCH) $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(CURDIR)/bin/linux-$(ARCH)/tcpdiag-archive .
-	$(DOCKER) build -f deploy/docker/archive.Dockerfile --target prebuilt --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) \
-	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) -t $(ARCHIVE_IMAGE) .
 
 release: ## a release of the tag that is checked out, published: for the release workflow
 	GOBIN=$(TOOLS) $(GO) install github.com/anchore/syft/cmd/syft@v1.52.0

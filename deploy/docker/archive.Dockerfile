@@ -2,7 +2,7 @@
 # stages): no shell, no libc. The certificates of public authorities are in the program.
 #
 #   docker build -f deploy/docker/archive.Dockerfile .    compiles in a golang image
-#   make archive-image                                    compiles with the Go that is here
+#   make image PROGRAM=tcpdiag-archive                   compiles with the Go that is here
 
 FROM scratch AS base
 ARG VERSION=unknown
@@ -22,7 +22,7 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
 ENTRYPOINT ["/usr/local/bin/tcpdiag-archive"]
 CMD ["run"]
 
-# The binary of bin/linux-amd64 or bin/linux-arm64, which `make archive-image` builds.
+# The binary of bin/linux-amd64 or bin/linux-arm64, which `make image PROGRAM=tcpdiag-archive` builds.
 FROM base AS prebuilt
 ARG TARGETARCH
 COPY bin/linux-${TARGETARCH}/tcpdiag-archive /usr/local/bin/tcpdiag-archive

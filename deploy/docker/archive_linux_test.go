@@ -14,7 +14,7 @@ const archiveImage = "tcpdiag/tcpdiag-archive:test"
 
 // The archiver's image is as bare as the agent's, and becomes healthy without a port.
 func testArchiver(t *testing.T, w *world) {
-	w.makeOf(t, "archive-image", "ARCH="+runtime.GOARCH, "ARCHIVE_IMAGE="+archiveImage)
+	w.makeOf(t, "image", "PROGRAM=tcpdiag-archive", "ARCH="+runtime.GOARCH, "IMAGE="+archiveImage)
 	for template, want := range map[string]string{
 		"{{.Config.User}}":                                            "65532:65532",
 		"{{json .Config.Cmd}}":                                        `["run"]`,
