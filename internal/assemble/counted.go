@@ -16,7 +16,7 @@ func (d *Draft) count(n *facts.Namespace) {
 		return
 	}
 	w := &n.Window
-	net := model.NetNS{ID: n.ID, Sysctl: n.Sysctl, Sockstat: n.Sockstat, Counters: w.Counters, Delta: w.Delta, Unattributed: w.Unattributed}
+	net := model.NetNS{ID: n.ID, PID: n.PID, Sysctl: n.Sysctl, Sockstat: n.Sockstat, Counters: w.Counters, Delta: w.Delta, Unattributed: w.Unattributed}
 	if !d.f.Watchlist.Silent[n.ID] {
 		d.NetNS = append(d.NetNS, net)
 		d.Interval = max(d.Interval, w.Interval)

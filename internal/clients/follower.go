@@ -224,6 +224,7 @@ func wantedOf(s *model.Snapshot) []Where {
 	for i := range s.NetNS {
 		if w := byID[s.NetNS[i].ID]; w != nil {
 			w.SynAckRetries = synAckRetries(&s.NetNS[i])
+			w.PID = cmp.Or(w.PID, s.NetNS[i].PID) // where no listener's process may be read
 		}
 	}
 	out := make([]Where, 0, len(byID))

@@ -10,6 +10,7 @@ import (
 // Namespace is what is known of a network namespace that is open.
 type Namespace struct {
 	ID       uint64
+	PID      int  // of a process that was in it when it was opened, 0 where none was asked for
 	Answers  bool // the latest samples were answered
 	Sysctl   map[string]int
 	SysctlOK bool           // it could be read again when it was due

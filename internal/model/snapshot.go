@@ -137,6 +137,7 @@ func (c Counters) Sub(base Counters) Counters {
 // NetNS is a network namespace's own totals.
 type NetNS struct {
 	ID       uint64
+	PID      int // of a process that was in it when it was opened; 0 for the agent's own, or unknown
 	Counters Counters
 	Delta    Counters // over Interval, nil for a single snapshot
 	// Sysctl holds somaxconn, tcp_max_syn_backlog, tcp_syncookies,

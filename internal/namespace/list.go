@@ -126,7 +126,7 @@ func (n *Namespace) Facts() facts.Namespace {
 	n.shared.mu.Lock()
 	defer n.shared.mu.Unlock()
 	return facts.Namespace{
-		ID: n.ID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
+		ID: n.ID, PID: n.PID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
 		Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
 	}
 }

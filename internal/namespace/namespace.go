@@ -19,6 +19,7 @@ type Namespace struct {
 
 	// Own: it is the agent's own.
 	Own bool
+	PID int // of the process by which it was opened, 0 for none
 	// General: selectors without a process find their listeners here.
 	General bool
 	// Discovered: it came with its processes and goes with them.

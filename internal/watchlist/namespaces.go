@@ -51,7 +51,7 @@ func (p *Namespaces) enter(pid int, window time.Duration) (*namespace.Namespace,
 		return nil, err
 	}
 	n := namespace.New(uint64(o.ID), o.Net, o.Kernel, p.Shared, window)
-	n.Own = o.Net == 0
+	n.Own, n.PID = o.Net == 0, pid
 	return n, nil
 }
 

@@ -102,6 +102,23 @@ func (a *Asker) adapt(l *api.Listener, pod *core.Pod) {
 	}
 }
 
+// ofHandshakes reports whether that is why clients are not counted.
+func ofHandshakes(u api.Unavailable) bool { return strings.HasPrefix(u.What, "clients by outcome") }
+
+// whyUncounted is the agent's own reason.
+func whyUncounted(s *api.Snapshot) string {
+	for _, u := range s.Unavailable {
+		switch {
+		case !ofHandshakes(u):
+		case strings.Contains(u.How, "CAP_NET_RAW"):
+			return "it lacks CAP_NET_RAW"
+		default:
+			return u.Why
+		}
+	}
+	return "handshakes are not followed"
+}
+
 // Unseen is what an answer could not see, in words, for one line.
 func Unseen(s *api.Snapshot, source *Source) (what []string) {
 	listening, counted := 0, 0
@@ -114,11 +131,11 @@ func Unseen(s *api.Snapshot, source *Source) (what []string) {
 		}
 	}
 	if listening > 0 && counted == 0 {
-		what = append(what, "clients (it lacks CAP_NET_RAW): a bound by dropped packets instead")
+		what = append(what, "clients ("+whyUncounted(s)+"): a bound by dropped packets instead")
 	}
 	denied := 0
 	for _, u := range s.Unavailable {
-		if !strings.Contains(u.How, "CAP_NET_RAW") {
+		if !ofHandshakes(u) {
 			denied++
 		}
 	}

@@ -24,7 +24,8 @@ func TestTheSidecarIsAskedFirst(t *testing.T) {
 	c := newCluster(t)
 	pod := c.add("orders-1", "n1", "app", "tcpdiag")
 	c.addAgent("n1")
-	c.answer("shop/orders-1:10889", snapshotPath, overloaded(t, pod, nil))
+	unseen := document.Unavailable{What: "clients by outcome: handshakes", Why: "packet sockets are not allowed", How: "grant CAP_NET_RAW"}
+	c.answer("shop/orders-1:10889", snapshotPath, overloaded(t, pod, func(s *document.Snapshot) { s.Unavailable = append(s.Unavailable, unseen) }))
 	for _, args := range [][]string{{"orders-1"}, {"pod/orders-1"}, {"deploy/orders", "-n", "shop"}} {
 		stdout, stderr, code := c.run(args...)
 		require.Zero(t, code, stderr)
@@ -33,7 +34,10 @@ func TestTheSidecarIsAskedFirst(t *testing.T) {
 		require.NotContains(t, stdout, "sudo")
 		require.Contains(t, stderr, "tcpdiag: shop/orders-1 by the sidecar; not seen: clients (it lacks CAP_NET_RAW)")
 	}
-	_, _, code := c.run("orders-1", "--exit-status")
+	unseen.Why, unseen.How = "clients: no process is known in network namespace 7", ""
+	c.answer("shop/orders-1:10889", snapshotPath, overloaded(t, pod, func(s *document.Snapshot) { s.Unavailable = append(s.Unavailable, unseen) }))
+	_, stderr, code := c.run("orders-1", "--exit-status")
+	require.Contains(t, stderr, "not seen: clients (clients: no process is known in network namespace 7)", "the agent's own reason")
 	require.Equal(t, 12, code)
 }
 
