@@ -97,13 +97,13 @@ func (t *Tracker) answer(a *attempt) {
 	t.judge(a, a.letIn(), answer)
 }
 
-// leftAtOnceIn is how soon after it was let in a client ends its connection that never waited for
-// an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
+// leftAtOnceIn is how soon after it was let in, without a delay, a client ends its connection that never waited
+// for an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
 const leftAtOnceIn = 10
 
 // leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side.
 func (a *attempt) leftAtOnce() bool {
-	return a.has(left|closed) && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
+	return a.has(left|closed) && a.letIn() == Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
 }
 
 // answer is known when nothing more of a client is awaited.
