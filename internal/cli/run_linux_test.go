@@ -49,7 +49,7 @@ func TestRunExitCodes(t *testing.T) {
 	require.NoError(t, os.WriteFile(notExecutable, []byte("exit 0\n"), 0o600))
 	newer, ran := filepath.Join(t.TempDir(), "newer.json"), filepath.Join(t.TempDir(), "ran")
 	require.NoError(t, os.WriteFile(newer, []byte(`{"schema":"tcpdiag.run/v9"}`), 0o600))
-	t.Cleanup(func() { require.NoFileExists(t, ran, "a load test whose result cannot be stored is not run") })
+	t.Cleanup(func() { require.NoFileExists(t, ran, "a load test that is called wrongly is not run") })
 	for name, tt := range map[string]struct {
 		args []string
 		code int
@@ -68,7 +68,7 @@ func TestRunExitCodes(t *testing.T) {
 		"no such number of runs":         {[]string{"--repeat", "0", "--", "true"}, runcmd.ExitFailed, "--repeat takes 1 to 100"},
 		"no such status":                 {[]string{"--fail-on", "slow", "--", "true"}, runcmd.ExitFailed, "give warning, saturated, losing or down"},
 		"no baseline":                    {[]string{"--baseline", "/no/such/file", "--", "true"}, runcmd.ExitFailed, "--baseline"},
-		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "touch", ran}, runcmd.ExitFailed, "--json"},
+		"a result that cannot be stored": {[]string{"--port", port, "--settle", "0s", "--json", "/no/such/folder/x", "--", "true"}, runcmd.ExitFailed, "--json"},
 		"two results in one file":        {[]string{"--port", port, "--json", "-", "--junit", "-", "--", "touch", ran}, runcmd.ExitFailed, `--json and --junit would both write to "-"`},
 		"a baseline of another version":  {[]string{"--baseline", newer, "--", "touch", ran}, runcmd.ExitFailed, "is of schema tcpdiag.run/v9, and this version reads tcpdiag.run/v1"},
 	} {

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 )
 
 // With the capabilities of the DaemonSet, which cannot read a stranger's auxiliary

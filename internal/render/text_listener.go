@@ -138,7 +138,7 @@ func (s ListenerText) phases() {
 		spans = append(spans, term.Warn.Of(phrase.Number(*c.Reset)+" without a socket (reset by the client?)"), term.Dim.Of(term.Dot))
 	}
 	if len(spans) == 0 {
-		spans = []term.Span{term.Dim.Of("no connections"), term.Span{}}
+		spans = []term.Span{term.Dim.Of("no connections"), {}}
 	}
 	spans = spans[:len(spans)-1]
 	if c.Partial {

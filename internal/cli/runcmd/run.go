@@ -118,8 +118,11 @@ func failOnStatus(word string) model.Status {
 }
 
 func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) error {
-	if err := errors.Join(o.validate(args), o.writable()); err != nil {
+	if err := errors.Join(o.validate(args), o.apart()); err != nil {
 		return &command.RunError{Code: ExitFailed, Err: err}
+	}
+	for _, err := range o.unwritable() { // it can still be stopped, before its result is lost
+		fmt.Fprintf(log, "tcpdiag: run: %v: it will not be written; the command runs all the same\n", err)
 	}
 	before, err := readBaseline(o.baseline)
 	if err != nil {
@@ -209,34 +212,39 @@ func (o *runOptions) outputs() [][2]string {
 	return [][2]string{{"--json", o.json}, {"--junit", o.junit}, {"--markdown", o.markdown}, {"--report", o.report}}
 }
 
-// writable tries each file before the command runs: a result that cannot be stored costs a whole load test.
-func (o *runOptions) writable() error {
+// apart: no two results go into one file.
+func (o *runOptions) apart() error {
 	asked := make(map[string]string)
 	for _, f := range o.outputs() {
 		flag, name := f[0], f[1]
-		if name == "" {
-			continue
-		}
-		if other := asked[name]; other != "" {
+		if other := asked[name]; name != "" && other != "" {
 			return command.Usagef("%s and %s would both write to %q", other, flag, name)
 		}
-		if asked[name] = flag; name == "-" {
+		asked[name] = flag
+	}
+	return nil
+}
+
+// unwritable tries each file before the command runs.
+func (o *runOptions) unwritable() (errs []error) {
+	for _, f := range o.outputs() {
+		flag, name := f[0], f[1]
+		if name == "" || name == "-" {
 			continue
 		}
 		_, err := os.Lstat(name)
 		isNew := errors.Is(err, os.ErrNotExist)
 		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create
 		if err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
+			errs = append(errs, fmt.Errorf("%s: %w", flag, err))
+			continue
 		}
-		if err := file.Close(); err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
+		_ = file.Close()
 		if isNew {
 			_ = os.Remove(name) // it is written at the end
 		}
 	}
-	return nil
+	return errs
 }
 
 // writeTo writes a file where one is asked for; "-" is standard output.

@@ -47,8 +47,10 @@ func (v onVirtual) run(c *rig.Case, boot, java string) {
 	}
 	(&rig.Backend{Address: fmt.Sprint("127.0.0.1:", rig.BackendPort)}).Serve(c)
 	jar := c.Built("internal/test/draws/app", "drawn-"+boot, "drawn.jar", "-Dboot="+boot)
-	s := c.Java(rig.JVM{Java: jvm(), Main: []string{"-jar", jar, "--spring.threads.virtual.enabled=true", "--server.tomcat.mbeanregistry.enabled=true",
-		fmt.Sprintf("--spring.datasource.url=jdbc:postgresql://127.0.0.1:%d/orders", rig.BackendPort), "--spring.datasource.hikari.maximum-pool-size=3"}})
+	s := c.Java(rig.JVM{Java: jvm(), Main: []string{
+		"-jar", jar, "--spring.threads.virtual.enabled=true", "--server.tomcat.mbeanregistry.enabled=true",
+		fmt.Sprintf("--spring.datasource.url=jdbc:postgresql://127.0.0.1:%d/orders", rig.BackendPort), "--spring.datasource.hikari.maximum-pool-size=3",
+	}})
 	c.Answers("127.0.0.1:8080")
 	text := rig.Get("/work.jsp?" + v.path)
 	c.Hold(rig.Clients{N: 10, Text: text})

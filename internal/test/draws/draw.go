@@ -150,8 +150,19 @@ func newDraw(seed uint64, number int) draw {
 // the host's (net.netfilter.nf_conntrack_max), whatever the namespace.
 func faults(seed uint64) []choice {
 	all := []choice{
-		{"", 60}, {"pause", 5}, {"filter that counts", 3}, {"filter without a counter", 2}, {"filter of every second SYN", 2}, {"filter that rejects", 3},
-		{"quota", 3}, {"descriptors", 4}, {"processes", 3}, {"second instance", 4}, {"restart", 4}, {"dead acceptor", 2}, {"dead poller", 3},
+		{"", 60},
+		{"pause", 5},
+		{"filter that counts", 3},
+		{"filter without a counter", 2},
+		{"filter of every second SYN", 2},
+		{"filter that rejects", 3},
+		{"quota", 3},
+		{"descriptors", 4},
+		{"processes", 3},
+		{"second instance", 4},
+		{"restart", 4},
+		{"dead acceptor", 2},
+		{"dead poller", 3},
 	}
 	if seed > 3 {
 		all = append(all, choice{"filter of more than 5 connections", 3})

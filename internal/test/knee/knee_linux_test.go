@@ -80,8 +80,10 @@ func asking(c *rig.Case) *rig.Server {
 func querying(c *rig.Case) *rig.Server {
 	const port = 15432
 	c.Postgres(port)
-	return c.Java(rig.JVM{Main: []string{"-jar", c.Built("internal/test/waits/app", "waiting", "waiting.jar"), "--server.port=8080", "--server.tomcat.threads.max=20",
-		"--spring.datasource.url=jdbc:postgresql://127.0.0.1:" + strconv.Itoa(port) + "/postgres", "--spring.datasource.username=app", "--spring.datasource.hikari.maximum-pool-size=3"}})
+	return c.Java(rig.JVM{Main: []string{
+		"-jar", c.Built("internal/test/waits/app", "waiting", "waiting.jar"), "--server.port=8080", "--server.tomcat.threads.max=20",
+		"--spring.datasource.url=jdbc:postgresql://127.0.0.1:" + strconv.Itoa(port) + "/postgres", "--spring.datasource.username=app", "--spring.datasource.hikari.maximum-pool-size=3",
+	}})
 }
 
 func TestKnee(t *testing.T) {

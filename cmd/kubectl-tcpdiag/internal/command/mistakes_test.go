@@ -30,10 +30,16 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 		"no such workload":  {nil, []string{"deploy/basket"}, "deploy/basket is not in namespace shop: kubectl get deploy -A"},
 		"no name":           {nil, []string{"deploy"}, "deploy: which one? deploy/NAME"},
 		"unknown type":      {nil, []string{"svc/orders"}, `"svc/orders": give a pod, deploy/NAME`},
-		"scaled to 0": {func(c *cluster, pod *core.Pod) { c.replicas = 0; delete(c.pods, "shop/orders-1") }, []string{"deploy/orders"},
-			"no pod of deploy/orders is in namespace shop: it is scaled to 0 (kubectl scale -n shop deploy/orders --replicas=1)"},
-		"no pods": {func(c *cluster, pod *core.Pod) { delete(c.pods, "shop/orders-1") }, []string{"deploy/orders"},
-			"no pod of deploy/orders is in namespace shop: kubectl describe -n shop deploy/orders says why"},
+		"scaled to 0": {
+			func(c *cluster, pod *core.Pod) { c.replicas = 0; delete(c.pods, "shop/orders-1") },
+			[]string{"deploy/orders"},
+			"no pod of deploy/orders is in namespace shop: it is scaled to 0 (kubectl scale -n shop deploy/orders --replicas=1)",
+		},
+		"no pods": {
+			func(c *cluster, pod *core.Pod) { delete(c.pods, "shop/orders-1") },
+			[]string{"deploy/orders"},
+			"no pod of deploy/orders is in namespace shop: kubectl describe -n shop deploy/orders says why",
+		},
 		"no labels":      {nil, []string{"-l", "app=basket"}, "no pod with labels app=basket is in namespace shop: kubectl get pods --show-labels -n shop lists what they have"},
 		"labels of all":  {nil, []string{"-A", "-l", "app=basket"}, "no pod with labels app=basket is in the cluster: kubectl get pods --show-labels -A"},
 		"no namespace":   {nil, []string{"-n", "shpo"}, "no pod is in namespace shpo: -n or -A selects other namespaces"},
@@ -84,8 +90,11 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 				s.State = waiting("ImagePullBackOff", "Back-off pulling image: not found")
 			}
 		}, []string{"orders-1"}, "does not run: ImagePullBackOff: Back-off pulling image: not found; --image takes one that n1 can pull, --via node needs none"},
-		"node is gone": {func(c *cluster, _ *core.Pod) { c.starts = func(s *core.ContainerStatus) { s.State.Running = nil } }, []string{"orders-1", "--timeout", "300ms"},
-			"does not run: not after 300ms: the kubelet of n1 has not started it (kubectl get node n1)"},
+		"node is gone": {
+			func(c *cluster, _ *core.Pod) { c.starts = func(s *core.ContainerStatus) { s.State.Running = nil } },
+			[]string{"orders-1", "--timeout", "300ms"},
+			"does not run: not after 300ms: the kubelet of n1 has not started it (kubectl get node n1)",
+		},
 		"no agent":   {nil, []string{"orders-1", "--via", "node"}, "no agent runs on n1 in namespace tcpdiag (--agents-namespace)"},
 		"no sidecar": {nil, []string{"orders-1", "--via", "sidecar"}, "shop/orders-1: the pod has no running container called tcpdiag"},
 		"admission": {func(c *cluster, pod *core.Pod) {

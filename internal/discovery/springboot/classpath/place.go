@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 )
 
 // Place is one entry of the class path: a directory, a jar, or a part of one

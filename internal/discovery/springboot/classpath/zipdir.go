@@ -7,8 +7,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"io"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 )
 
 // The wire format is PKWARE's APPNOTE.TXT: the end of central directory record

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 )
 
 // FlattenJSON puts the leaves of a JSON object. Numbers keep their spelling.

@@ -3,8 +3,9 @@ package properties
 import (
 	"errors"
 	"fmt"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/discovery/bounded"
 )
 
 // Errors of placeholders.

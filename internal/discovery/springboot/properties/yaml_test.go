@@ -8,8 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
