@@ -64,7 +64,7 @@ Without a command it is tcpdiag snapshot.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       versionText(),
-		Args:          command.CommandOrPorts,
+		Args:          command.OrPorts,
 		RunE:          o.command,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")

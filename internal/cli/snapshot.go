@@ -107,7 +107,7 @@ func (o *snapshotOptions) validate() error {
 	if o.interval < 0 || o.interval > longestInterval {
 		return command.Usagef("--interval %v: give a time from 0 (one snapshot) to %v", o.interval, longestInterval)
 	}
-	if err := o.Targets.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	return command.ValidOutput(o.output)

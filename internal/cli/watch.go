@@ -69,7 +69,7 @@ func (o *watchOptions) validate() error {
 	case o.output != "text" && o.output != "lines" && o.output != "json":
 		return command.Usagef("--output %q: give text, lines or json", o.output)
 	}
-	return o.Targets.Validate()
+	return o.Validate()
 }
 
 func (o *watchOptions) run(ctx context.Context, w io.Writer) error {

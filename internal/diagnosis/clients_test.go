@@ -94,7 +94,7 @@ func TestNobodyCameFaster(t *testing.T) {
 		model.CauseNone:       {Observed: 1600 * time.Millisecond},
 		model.CauseSlowAccept: {Observed: 300 * time.Millisecond},
 	} {
-		k.Listener.Losses.Clients = c
+		k.Losses.Clients = c
 		v := Judge(symptoms.Evidence{Now: k.Listener, Before: tomcat(200, 8192, 4).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.StatusLosing, v.Status)
 		require.Equal(t, want, v.Cause, v.Summary)

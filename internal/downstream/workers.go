@@ -42,7 +42,7 @@ func NewWork(list []Connection) *Work {
 	return w
 }
 
-// PollerBlocked: the thread that hands requests to the others waits for something else.
+// PollerBlocked takes in that the thread that hands requests to the others waits for something else.
 func (w *Work) PollerBlocked() { w.workers.PollerBlocked = true }
 
 // Add takes a thread; socket is the inode of the socket that one that is Reading

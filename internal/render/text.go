@@ -22,6 +22,7 @@ type TextOptions struct {
 	Remote string
 }
 
+// How many listeners are shown how.
 const (
 	FewListeners = 3  // up to this many are all shown in detail
 	maxDetails   = 20 // beyond these even those in trouble get one line each

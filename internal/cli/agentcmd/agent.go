@@ -112,7 +112,7 @@ func (o *agentOptions) flags(flags *pflag.FlagSet) {
 }
 
 func (o *agentOptions) validate(given func(flag string) bool) error {
-	if err := o.Targets.Validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	switch {

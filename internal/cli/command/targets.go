@@ -94,8 +94,8 @@ func PortsOnly(cmd *cobra.Command, args []string) error {
 	return new(Targets).Add(args)
 }
 
-// CommandOrPorts says of what is neither a port nor a command which one is near.
-func CommandOrPorts(root *cobra.Command, args []string) error {
+// OrPorts says of what is neither a port nor a command which one is near.
+func OrPorts(root *cobra.Command, args []string) error {
 	if len(args) > 0 && !isNumber(args[0]) {
 		return unknownCommand(root, args[0])
 	}
@@ -151,9 +151,13 @@ func NewScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 // Ports is a repeatable flag of TCP ports.
 type Ports []uint16
 
-func (p *Ports) Type() string   { return "port" }
+// Type is what help calls the value.
+func (p *Ports) Type() string { return "port" }
+
+// String is the ports with commas.
 func (p *Ports) String() string { return join(*p) }
 
+// Set adds a port.
 func (p *Ports) Set(s string) error {
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 {

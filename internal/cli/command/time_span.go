@@ -11,6 +11,7 @@ import (
 // TimeSpan is a duration flag whose complaint a person understands.
 type TimeSpan time.Duration
 
+// Type is what help calls the value.
 func (d *TimeSpan) Type() string { return "duration" }
 
 // String is empty for 0, so that help names no default where there is none.
@@ -21,6 +22,7 @@ func (d *TimeSpan) String() string {
 	return time.Duration(*d).String()
 }
 
+// Set takes a duration with its unit.
 func (d *TimeSpan) Set(s string) error {
 	v, err := time.ParseDuration(s)
 	if err == nil {

@@ -86,7 +86,7 @@ no such command.`,
 	return cmd
 }
 
-// exitRunFailed: tcpdiag could not observe, or was called wrongly.
+// ExitFailed says that tcpdiag could not observe, or was called wrongly.
 const ExitFailed = 125
 
 func (o *runOptions) validate(args []string) error {
@@ -101,7 +101,7 @@ func (o *runOptions) validate(args []string) error {
 	if o.repeat < 1 || o.repeat > maxRepeats {
 		return command.Usagef("--repeat takes 1 to %d", maxRepeats)
 	}
-	return o.Targets.Validate()
+	return o.Validate()
 }
 
 // maxRepeats bounds how often a test is run.

@@ -25,6 +25,7 @@ func (s *subject) examine() (*Examination, error) {
 // that gives up everything first; see Children.
 type Here struct{ Proc hostproc.FS }
 
+// Examine reads what the process wrote and named.
 func (h Here) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
 	s, err := newSubject(h.Proc, r)
 	if err != nil {

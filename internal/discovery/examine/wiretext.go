@@ -68,6 +68,7 @@ func Bounded(pid int, list []model.Unavailable) []model.Unavailable {
 	return out
 }
 
+// Sentence is a text of another process, bounded and printable.
 func Sentence(s string) string {
 	if len(s) > MaxSentence {
 		s = s[:MaxSentence] + "…"

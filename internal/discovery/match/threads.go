@@ -202,6 +202,7 @@ func CutProtocol(name string) (protocol, rest string, ok bool) {
 	}
 }
 
+// PortOf is the port that digits are, 0 where they are none.
 func PortOf(digits string) uint16 {
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil {

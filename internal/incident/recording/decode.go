@@ -29,6 +29,7 @@ const (
 // ErrForeign says that something is no recording.
 var ErrForeign = errors.New("not a recording of tcpdiag")
 
+// ErrLarge says that a file is not read to its end.
 var ErrLarge = errors.New("larger than a recording of tcpdiag can be")
 
 // Reader reads the whole frames of a recording.
@@ -54,6 +55,7 @@ type Reader struct {
 	runs     int // in the samples of ticks
 }
 
+// NewLines is a reader that has not read the header.
 func NewLines(in io.Reader) *Reader {
 	rest := &io.LimitedReader{R: in, N: MaxRead + 1}
 	return &Reader{rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}

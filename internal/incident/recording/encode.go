@@ -24,8 +24,10 @@ type Line struct {
 	End   *End            `json:"end,omitempty"`
 }
 
+// Checksum is the CRC-32C of a record.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
+// Encode is the line with its checksum before it.
 func (l Line) Encode() ([]byte, error) {
 	body, err := json.Marshal(l)
 	if err != nil {
@@ -44,6 +46,7 @@ type Encoder struct {
 // Gap has the next frame written whole: one before it was not written.
 func (e *Encoder) Gap() { e.next = 0 }
 
+// Frame is the line of a frame.
 func (e *Encoder) Frame(f *Frame) ([]byte, error) {
 	if e.next > 0 {
 		f = f.withoutShown(&e.verdict)

@@ -20,7 +20,9 @@ const (
 	LabelWidth = 15 // max_connections, the longest cause
 	TextColumn = Indent + LabelWidth + 2
 
-	minWidth, defaultWidth, MaxWidth = 40, 80, 120
+	minWidth, defaultWidth = 40, 80
+	// MaxWidth is of the widest screen, in columns.
+	MaxWidth = 120
 
 	Dot = "·" // stands between things of a kind
 )

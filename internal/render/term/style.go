@@ -11,6 +11,7 @@ import (
 // the sixteen colours that every terminal's theme defines. "" is plain.
 type Style string
 
+// The styles.
 const (
 	Plain Style = ""
 	Bold  Style = "1"
@@ -40,6 +41,7 @@ type Span struct {
 	style Style
 }
 
+// Width is in columns.
 func (s Span) Width() int { return lipgloss.Width(s.Text) }
 
 // ANSI is the span as a terminal wants it.

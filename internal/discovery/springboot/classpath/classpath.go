@@ -27,6 +27,7 @@ type ClassPath struct {
 	Over     bool // some jars were too much
 }
 
+// Close closes the jars that are open.
 func (c *ClassPath) Close() {
 	for _, f := range c.files {
 		_ = f.Close()

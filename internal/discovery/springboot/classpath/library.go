@@ -94,6 +94,7 @@ const (
 	KindClassPath Kind = "classpath" // java -cp … Main, or a jar with a Class-Path
 )
 
+// Detect says how the application was started, and whether it is one of Spring Boot.
 func (c *ClassPath) Detect(p *launch.Process, l *launch.Command) (Kind, bool) {
 	if c.kind != KindClassPath || isLoader(l.Main) {
 		return c.kind, c.kind != KindNone

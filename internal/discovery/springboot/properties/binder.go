@@ -32,6 +32,7 @@ func LookupList(docs []*Document, name string, r *Resolver) ([]string, error) {
 	return nil, nil
 }
 
+// List is a list by its name: with commas in one value, or with an index in each name.
 func (d *Document) List(name string, r *Resolver) ([]string, bool, error) {
 	if n, ok := d.find(name); ok {
 		text, err := r.Resolve(d.Values[n])
@@ -55,6 +56,7 @@ func (d *Document) List(name string, r *Resolver) ([]string, bool, error) {
 	return list, len(list) > 0, nil
 }
 
+// SplitComma are the parts of a list with commas, without the blanks around them.
 func SplitComma(text string) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil

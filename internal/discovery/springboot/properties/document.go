@@ -27,6 +27,7 @@ type Document struct {
 	Quota  *Quota
 }
 
+// New is a source without properties.
 func New(kind model.SourceKind, label string, q *Quota) *Document {
 	return &Document{
 		Kind: kind, Label: label, Quota: q,
@@ -146,6 +147,7 @@ type Quota struct {
 	Over        bool
 }
 
+// NewQuota is one of which nothing is used.
 func NewQuota() *Quota { return &Quota{keys: maxKeys, bytes: maxKeyBytes} }
 
 // take says whether there is room for another name.
@@ -161,6 +163,7 @@ func (q *Quota) take(name string) bool {
 	return true
 }
 
+// Err is ErrProperty where there was no room for a name.
 func (q *Quota) Err() error {
 	if q.Over {
 		return ErrProperty

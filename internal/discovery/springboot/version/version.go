@@ -27,8 +27,10 @@ func leadingDigits(s string) string {
 	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }
 
+// Known reports whether there is a number.
 func (v Number) Known() bool { return v != Number{} }
 
+// AtLeast reports whether it is that version or a later one.
 func (v Number) AtLeast(numbers ...int) bool {
 	for i, n := range numbers {
 		if v[i] != n {
