@@ -95,7 +95,7 @@ func Tell(in io.Reader) (*Story, error) {
 	return s, nil
 }
 
-// ErrEmpty says that there is nothing to tell of.
+// ErrEmpty says that a recording has no story.
 var ErrEmpty = errors.New("the recording holds no frame")
 
 // Continues reports whether the trouble lasts: an agent records a minute more.
