@@ -238,12 +238,12 @@ func replay(data []byte, output string, w, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	look := watch.NewLines(w, time.Second).Look
+	add := watch.NewLines(w, time.Second).Add
 	if output == "json" {
-		look = watch.NewJSONLines(w, time.Second).Look
+		add = watch.NewJSONLines(w, time.Second).Add
 	}
 	for _, m := range moments {
-		if err := look(m); err != nil {
+		if err := add(m); err != nil {
 			return err
 		}
 	}
