@@ -204,7 +204,7 @@ func (a *Asker) until(ctx context.Context, pod *core.Pod, c *core.EphemeralConta
 				}
 				if w := s.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" {
 					why = kube.Printable(errors.New(w.Reason + ": " + w.Message))
-					if slices.Contains(hopeless, w.Reason) {
+					if hopeless(w.Reason) {
 						return a.notStarted(c, pod, why)
 					}
 				}
@@ -223,8 +223,14 @@ func (a *Asker) until(ctx context.Context, pod *core.Pod, c *core.EphemeralConta
 	}
 }
 
-// hopeless are the kubelet's reasons for a container that does not start by waiting longer.
-var hopeless = []string{"ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError"}
+// hopeless reports whether a container with the kubelet's reason does not start by waiting longer.
+func hopeless(reason string) bool {
+	switch reason {
+	case "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "CreateContainerConfigError", "CreateContainerError":
+		return true
+	}
+	return false
+}
 
 // notStarted is the error with what can be done: an image is what a cluster most often lacks.
 func (a *Asker) notStarted(c *core.EphemeralContainer, pod *core.Pod, why string) error {
