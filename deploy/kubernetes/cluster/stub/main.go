@@ -5,6 +5,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"log"
 	"net"
 	"os"
@@ -20,7 +21,7 @@ func main() {
 	}
 	port := cmp.Or(os.Getenv("LISTEN"), "8080")
 	go work("http-nio-" + port + "-e") // of exec-1, as much as the kernel keeps
-	l, err := net.Listen("tcp", ":"+port)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", ":"+port)
 	if err != nil {
 		log.Fatal(err)
 	}
