@@ -48,6 +48,8 @@ func (a *Asker) ofPod(s *api.Snapshot, pod *core.Pod, within bool) {
 		switch {
 		case len(a.opt.Ports) > 0 && !slices.Contains(a.opt.Ports, int(l.Port)):
 			return true
+		case len(a.opt.Ports) == 0 && p != nil && p.Comm == "tcpdiag": // an agent, of which nobody asks
+			return true
 		case !within && (p == nil || p.PodUID != string(pod.UID)):
 			return true
 		case container != "" && p != nil && p.Container != "" && p.Container != container:

@@ -264,3 +264,13 @@ func TestTheImageIsTheReleasedOne(t *testing.T) {
 	require.Contains(t, string(chart), "appVersion: "+released)
 	require.Equal(t, "tcpdiag/tcpdiag:"+released, image())
 }
+
+// In a pod in which nothing else listens an agent shows its own port, of which nobody asks.
+func TestAnAgentIsNoAnswer(t *testing.T) {
+	c := newCluster(t)
+	pod := c.add("orders-1", "n1", "app", "tcpdiag")
+	c.answer("shop/orders-1:10889", snapshotPath, overloaded(t, pod, func(s *document.Snapshot) { s.Listeners[0].Process.Comm = "tcpdiag" }))
+	_, stderr, code := c.run("orders-1")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "has found no JVM that listens")
+}
