@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 // outcomes are what became of the clients, by their own accounts.
 type outcomes struct{ Offered, Served, TimedOut, Other int }
 
-// load is of sixty clients that come at once, and wait five seconds to be let in.
+// load is of sixty clients that come at once, and wait a second and a half to be let in.
 func load(url string) (o outcomes) {
-	const clients, patience = 60, 5 * time.Second
+	const clients, patience = 60, 1500 * time.Millisecond
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range clients {
