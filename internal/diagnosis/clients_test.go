@@ -104,3 +104,11 @@ func TestNobodyCameFaster(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing was dropped, or nothing is accepted, it says that, whoever comes.
+func TestNobodyCameHidesNoFact(t *testing.T) {
+	full := tomcat(200, 8192, 4).queue(5, 6*time.Second).unknownLimits()
+	full.Losses = &model.Losses{Clients: &model.Clients{Observed: 2 * time.Second}}
+	v := Judge(symptoms.Evidence{Now: full.Listener, Before: full.Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	require.NotContains(t, v.Summary, "clients that came before")
+}

@@ -153,7 +153,7 @@ func TestChangedFileOfARunningServer(t *testing.T) {
 
 	write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="8080" maxThreads="44"/></Service></Server>`)
 	connectors, _ := d.Discover(t.Context(), s.pid, s.start+1, ports(8080)) // another process by now
-	require.Nil(t, connectorOn(t, connectors, 8080).MaxThreads, "what is known is the former one's")
+	require.Nil(t, connectorOn(t, connectors, 8080).MaxThreads, "what is known is of the process before")
 
 	s = startFake(t, fake{args: tomcatArgs(dir)})
 	c, unavailable := only(t, d, s, 8080)

@@ -23,7 +23,7 @@ func (d *Discoverer) adopt(r examine.Request, data examine.PerfData) jvmFile {
 	return jvmFile{file, err}
 }
 
-// keep replaces the former file. What is open elsewhere stays open.
+// keep replaces the file of before. What is open elsewhere stays open.
 func (f *jvmFile) keep(now jvmFile) {
 	switch {
 	case now.file != nil:

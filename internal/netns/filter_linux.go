@@ -107,8 +107,8 @@ func conntrackStatistic(kind uint16) string {
 const (
 	// rulesRest is how much longer than a reading of the rules took the next one waits.
 	rulesRest = 50
-	// mostRules is of how many rules the counters are told. Where there are more, one that is
-	// not told of may be new or not, and may drop or not: RulesRead is left out.
+	// mostRules is of how many rules the counters are read. Where there are more, one that is
+	// not read may be new or not, and may drop or not: RulesRead is left out.
 	mostRules = 64
 )
 

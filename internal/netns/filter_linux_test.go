@@ -65,6 +65,6 @@ func TestRulesThatDrop(t *testing.T) {
 			clear(got)
 			require.NoError(t, f.Rules(got))
 			return got[model.RulesRead] == 0
-		}, 5*time.Second, 10*time.Millisecond, "more than are told of: not all of them are known")
+		}, 5*time.Second, 10*time.Millisecond, "more than are read: not all of them are known")
 	})
 }

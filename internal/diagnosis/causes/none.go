@@ -40,6 +40,12 @@ func Unknown() Cause {
 
 func becauseNothing(s *symptoms.Symptoms, _ model.Verdict) string { return "" }
 
+// onlyRepeated: packets were dropped while nobody began to connect, and nothing else is known that keeps
+// clients out.
+func onlyRepeated(s *symptoms.Symptoms) bool {
+	return s.Losses().DroppedPackets > 0 && s.NobodyCame() > 0 && s.NothingAccepted() == 0
+}
+
 // becauseUnknown says what is missing to know why connections are not taken in.
 func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	if v.Cause != model.CauseNone {
@@ -51,8 +57,8 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	if s.Losses().DroppedPackets == 0 && s.TurnsAway() {
 		return "why clients failed is unknown: their packets may have been dropped before"
 	}
-	if d := s.NobodyCame(); d > 0 {
-		return "; nobody has begun to connect for " + phrase.Seconds(d) + ": they are of clients that came before, and may have left"
+	if onlyRepeated(s) {
+		return "; nobody has begun to connect for " + phrase.Seconds(s.NobodyCame()) + ": they are of clients that came before, and may have left"
 	}
 	fact := ""
 	if s.NothingAccepted() > 0 {
@@ -85,7 +91,7 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
 	case s.OnlyUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
-	case s.FailsUnseen(), s.Losses().DroppedPackets > 0 && s.NobodyCame() > 0:
+	case s.FailsUnseen(), onlyRepeated(s):
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
 	case s.Unacknowledged():
 		return unacknowledgedSteps()

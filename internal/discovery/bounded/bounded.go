@@ -1,4 +1,4 @@
-// Package bounded reads what strangers wrote, and no more of it than it is told.
+// Package bounded reads what strangers wrote, and no more of it than its callers allow.
 package bounded
 
 import (

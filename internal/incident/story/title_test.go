@@ -134,7 +134,7 @@ func setting(n int) *model.Setting[int] {
 	return &model.Setting[int]{Value: n, Kind: model.SourceFile, Source: "application.yml"}
 }
 
-// While it lasts most clients may have left without a word: they are told beside those that are known
+// While it lasts most clients may have left without a word: the title has them beside those that are known
 // to have been turned away.
 func TestTitleSaysWhatIsUndecided(t *testing.T) {
 	s := recording.Summary{Began: time.Unix(1000, 0), LastSeen: time.Unix(1033, 0), LastTrouble: time.Unix(1033, 0), Cause: model.CauseMaxConnections, TurnedAway: new(uint64(118)), Open: 1429, Dropped: 9}
