@@ -37,7 +37,7 @@ func TestLongSilentClients(t *testing.T) {
 	require.Equal(t, 9, l.Connections.Silent)
 	require.Equal(t, "saturated", l.Verdict.Status)
 	require.Equal(t, "keep_alive_idle", l.Verdict.Cause)
-	require.Contains(t, l.Verdict.Summary, "the clients of 9 have sent nothing yet")
+	require.Contains(t, l.Verdict.Summary, "all of them idle (9 without a request yet)")
 	require.Contains(t, l.Verdict.Findings[0].Advice, "Lower server.tomcat.connection-timeout from 10 s to 5 s")
 
 	for _, c := range silent[:9] {
