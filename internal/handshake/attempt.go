@@ -46,6 +46,8 @@ const (
 	left                         // the client reset the connection
 	finished                     // the client sent FIN
 	overheard                    // the client's segments were read when the latest SYN-ACK left
+	unheard                      // they were not when an earlier one did
+	ignored                      // a SYN of it was not answered
 	answered                     // the client acknowledged the SYN-ACK
 	talked                       // the client sent at least a byte
 	served                       // the client was sent at least a byte, while it was there

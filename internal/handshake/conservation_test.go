@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -40,18 +41,27 @@ func newSimulated(r *rand.Rand) *simulated {
 // after it had left, is who the kernel made a socket for, and never more at any moment. Where
 // no packet is lost each client's outcome is its own account's.
 func TestSockets(t *testing.T) {
+	// No answer to a SYN-ACK was read of those whose FIN waits for the socket of a client that is far away.
+	for _, i := range []uint64{312, 473} {
+		conserves(t, 1795718358692627488, i)
+	}
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
-		m := newSimulated(rand.New(rand.NewPCG(seed, uint64(i))))
-		say := fmt.Sprintf("seed %d, %d: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
-			seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
-		m.run(func() {
-			for _, e := range m.tracker.endpoints {
-				require.LessOrEqual(t, e.letIns+e.late, m.opened, say)
-			}
-		})
-		m.check(t, say)
+		conserves(t, seed, uint64(i))
 	}
+}
+
+// conserves plays one trace.
+func conserves(t *testing.T, seed, i uint64) {
+	m := newSimulated(rand.New(rand.NewPCG(seed, i)))
+	say := fmt.Sprintf("seed %d, %d: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
+		seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
+	m.run(func() {
+		for _, e := range m.tracker.endpoints {
+			require.LessOrEqual(t, e.letIns+e.late, m.opened, say)
+		}
+	})
+	m.check(t, say)
 }
 
 // seedOf is a fresh one as a proof, or TCPDIAG_SOCKETS_SEED; else always the same.
@@ -71,7 +81,7 @@ func (m *simulated) check(t *testing.T, say string) {
 	for _, c := range m.clients {
 		in := c.hasMade && c.made <= c.left
 		crossing := 2*m.oneWay + pendingFIN*time.Millisecond
-		if c.hasMade && (in && c.pending || (c.made-c.left).Abs() <= crossing) {
+		if c.hasMade && (in && c.pending || (c.made-c.left).Abs() <= crossing || (c.takenAt-c.left).Abs() <= crossing) {
 			either++ // no packet shows when it left
 		}
 		if c.hasMade {
@@ -89,7 +99,7 @@ func (m *simulated) check(t *testing.T, say string) {
 	say += fmt.Sprintf("; clients %v, let in %d of %d sockets; tap %v, let in %d, late %d", want, letIn, made, e.Clients, e.LetIn, e.LetInLate)
 	require.Equal(t, made, m.opened, say)
 	n := uint64(len(m.clients))
-	lost := float64(n) * 6 * m.loss
+	lost := math.Ceil(float64(n) * 6 * m.loss)
 	off := float64(max(3, n/100)+either) + lost // some leave at the very moment at which they are let in
 	require.LessOrEqual(t, e.LetIn+e.LetInLate, made, say)
 	require.GreaterOrEqual(t, float64(e.LetIn+e.LetInLate+e.Clients[Undecided])+lost, float64(made), say)

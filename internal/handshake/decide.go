@@ -28,6 +28,9 @@ func later(again time.Duration) verdict { return verdict{again: again} }
 
 // decide says how an attempt ended whose time is over, if it has.
 func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
+	if a.first+ms(a.lastReply) <= t.narrowed {
+		a.signs &^= overheard // the answer may have come when it was not observed any more
+	}
 	switch {
 	case a.has(wasReset) && !a.has(inside) && a.ended > a.lastReply+expired:
 		return is(Stalled)
@@ -37,15 +40,12 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		return is(Refused)
 	case a.replies == 0:
 		return is(GaveUp)
-	case a.has(gone) && a.repeats > 0:
+	case a.has(gone) && a.repeats > 0 && (a.has(unheard) || !a.has(overheard)):
 		return is(Stalled)
 	case a.has(gone) && a.syns == 1:
 		return is(HalfOpen) // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
 	case a.has(gone):
 		return is(GaveUp)
-	}
-	if a.first+ms(a.lastReply) <= t.narrowed {
-		a.signs &^= overheard // the answer may have come when it was not observed any more
 	}
 	met := SocketUnknown
 	if !a.has(inside|late) || a.pending() {
@@ -56,7 +56,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	}
 	switch {
 	case a.has(inside):
-		return a.admitted(at)
+		return a.admitted(at, t.roundTripOf(a))
 	case a.has(late):
 		return is(Stalled)
 	case met == SocketUnknown:
@@ -106,14 +106,22 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 	t.finish(at, a)
 }
 
+// roundTripOf is a client's, or that of the others where its answer to the SYN-ACK was not read.
+func (t *Tracker) roundTripOf(a *attempt) uint32 {
+	if a.rtt > 0 {
+		return uint32(a.rtt)
+	}
+	return t.endpoints[a.endpoint].roundTrip
+}
+
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that
 // it had left before may be on its way.
-func (a *attempt) admitted(at time.Duration) verdict {
-	known := a.first + ms(max(a.entered, a.lastIn)+uint32(a.rtt)) + firstAsk
+func (a *attempt) admitted(at time.Duration, roundTrip uint32) verdict {
+	known := a.first + ms(max(a.entered, a.lastIn)+roundTrip) + firstAsk
 	switch {
 	case a.pending() && at < known+rtoMost:
 		return later(at + firstAsk)
-	case a.leftBefore():
+	case a.leftBefore(roundTrip):
 		a.signs = a.signs&^inside | late
 		return is(Stalled)
 	case a.letIn() == Delayed && at < known && !a.has(received|left|finished):
@@ -141,7 +149,7 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 	case met == HalfOpenSocket && at >= repeated:
 		until = at + synAckTimeout
 	case at >= repeated && a.has(overheard):
-		return is(HalfOpen)
+		return is(a.silent())
 	case at >= repeated:
 		if until = replied + unheardPatience; at >= until {
 			return is(Undecided)
@@ -149,6 +157,16 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 	}
 	// Whoever is let in without a segment that is read is seen so.
 	return later(min(max(until, at+tick), at+max(firstAsk, (at-replied)/4)))
+}
+
+// silent is the outcome of one of which nothing came after its SYN-ACK. Who had waited for it while
+// SYNs of it were dropped had given up by then: a SYN-ACK that arrives while the client's kernel closes
+// the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE).
+func (a *attempt) silent() Outcome {
+	if a.has(ignored) {
+		return GaveUp
+	}
+	return HalfOpen
 }
 
 // unasked is what the timers of the kernel alone say.
@@ -163,7 +181,7 @@ func (t *Tracker) unasked(at time.Duration, a *attempt) verdict {
 	case at < until:
 		return later(until)
 	case !a.has(answered) && a.has(overheard):
-		return is(HalfOpen)
+		return is(a.silent())
 	case cookie && a.repeats == 0:
 		return is(Undecided)
 	case a.repeats < min(t.retries, leastRetries):

@@ -16,8 +16,8 @@ const (
 )
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
-// has for it now says whether it was let in.
-func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
+// has for it now says whether it was let in. all: none of its segments since the SYN-ACK was not read.
+func (a *attempt) segment(at time.Duration, s *Segment, all bool) (ask bool) {
 	sent := s.seq - a.isn - 1
 	if a.replies == 0 || s.flags&flagACK == 0 || sent >= maxUpload {
 		return false
@@ -31,7 +31,7 @@ func (a *attempt) segment(at time.Duration, s *Segment) (ask bool) {
 	} else if !a.acknowledges(s) {
 		return false
 	}
-	if first && a.repeats == 0 && a.has(overheard) { // else the answer to the SYN-ACK may not have been read
+	if first && a.repeats == 0 && all { // else the answer to the SYN-ACK may not have been read
 		came := now
 		if a.has(inside | late) { // this was not it
 			came = min(now, a.entered)
@@ -203,10 +203,10 @@ func (a *attempt) letIn() Outcome {
 // leftBefore reports whether a client that was let in late had left before: its FIN
 // follows at once when its data is acknowledged, as it had waited for that, be it that the
 // answer has left by then. One without data waits for nothing.
-func (a *attempt) leftBefore() bool {
+func (a *attempt) leftBefore(roundTrip uint32) bool {
 	taken := a.entered
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == Delayed && a.ended <= taken+uint32(a.rtt)+pendingFIN
+	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == Delayed && a.ended <= taken+roundTrip+pendingFIN
 }

@@ -71,7 +71,7 @@ func (t *Tracker) proveByACK(at time.Duration, i int32, s *Segment) {
 	a := t.table.at(i)
 	a.suppose()
 	a.signs |= answered
-	a.segment(at, s)
+	a.segment(at, s, false)
 	if at-a.first >= firstAsk && t.quick < mostQuick && a.has(talked|finished) {
 		t.quick++
 		t.inquire(a) // was it answered? a quicker one was not asked to wait

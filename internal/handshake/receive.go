@@ -35,6 +35,9 @@ func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline
 		a.repeats = inc(a.repeats)
 		a.notIn(mark(a.first, at)) // its timer ends when a socket is made
 	}
+	if a.replies > 0 && !a.has(overheard) {
+		a.signs |= unheard
+	}
 	a.replies = inc(a.replies)
 	a.serverISN = serverISN
 	a.lastReply = since(a.first, at)

@@ -283,6 +283,34 @@ func TestOutcomes(t *testing.T) {
 			s.wait(2)
 			s.synAcks(0, 4, 12, 28)
 		}, HalfOpen, 0},
+		{"observed, it gives up while its last SYN is answered by a cookie", func(s *script) {
+			s.has(OnlyListener)
+			s.tracker.Widen(true)
+			s.tracker.Cookies(0, time.Minute)
+			s.tracker.Drops(port, 0, time.Minute)
+			s.syns(0, 1, 2, 3, 4, 5, 7, 11)
+			s.synAck()
+		}, GaveUp, 0},
+		{"the same where the kernel cannot be asked", func(s *script) {
+			s.tracker.Widen(true)
+			s.syns(0, 1, 3)
+			s.synAck()
+		}, GaveUp, 0},
+		{"observed, it gives up while its last SYN is answered, and rejects the SYN-ACK that is repeated", func(s *script) {
+			s.has(HalfOpenSocket)
+			s.tracker.Widen(true)
+			s.syns(0, 1, 3)
+			s.synAcks(0, 1)
+			s.in(flagRST, s.isn+1, 0)
+		}, GaveUp, 0},
+		{"its host knows nothing of it when the SYN-ACK is repeated, and its answer may not have been read", func(s *script) {
+			s.syns(0, 1, 3)
+			s.synAck()
+			s.tracker.Widen(true)
+			s.wait(1)
+			s.synAck()
+			s.in(flagRST, s.isn+1, 0)
+		}, Stalled, 0},
 		{"observed, it answered, and was not let in", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)

@@ -108,8 +108,11 @@ func (c *simulatedClient) fin() {
 }
 
 func (c *simulatedClient) segment(flags uint8, seq, ack uint32, payload int) {
-	if acked := ack - c.isn - 1; acked <= c.sent {
-		c.acked = max(c.acked, acked)
+	if acked := ack - c.isn - 1; acked <= c.sent && acked > c.acked {
+		c.acked = acked
+		if acked == requestBytes {
+			c.takenAt = c.m.now
+		}
 	}
 	off := seq - c.serverISN - 1
 	switch {

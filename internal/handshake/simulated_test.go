@@ -112,7 +112,8 @@ type simulatedClient struct {
 	finSent       bool
 	repeats       int
 	retransmitted bool
-	pending       bool // it left when its request was not acknowledged, so that its FIN waits for that
+	takenAt       time.Duration // when its request was acknowledged
+	pending       bool          // it left when its request was not acknowledged, so that its FIN waits for that
 
 	// At the server's.
 	halfISN  uint32

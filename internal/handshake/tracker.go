@@ -211,7 +211,14 @@ func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
 		t.proveByACK(at, i, s)
 		return
 	}
-	switch ask := a.segment(at, s); {
+	e := t.endpoints[a.endpoint]
+	all := a.has(overheard) || sampled(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
+	first := a.rtt == 0
+	ask := a.segment(at, s, all)
+	if first && a.rtt > 0 {
+		e.far(a.rtt)
+	}
+	switch {
 	case ask:
 		t.askSoon(i)
 	case a.has(served | finished):
@@ -289,8 +296,9 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	if uint16(s.Index) != a.link && at-a.first-ms(a.lastSYN) < duplicate {
 		return // the same packet on another device
 	}
-	if a.unanswered() {
-		t.endpoints[a.endpoint].unanswered++ // the one before
+	if a.unanswered() { // the one before
+		a.signs |= ignored
+		t.endpoints[a.endpoint].unanswered++
 		t.endpoints[a.endpoint].trouble(a)
 	}
 	deadline := a.syn(at)
