@@ -28,7 +28,7 @@ type Scanner struct {
 type memory struct {
 	timeWait connections.TimeWaits
 	resets   connections.Resets
-	closed   map[model.ListenerID]*connections.ClosedByClient
+	closed   map[model.ListenerID]*leftBehind
 	known    known
 	outgoing ownOutgoing
 	strange  strangers
@@ -46,7 +46,7 @@ func New(proc hostproc.FS, store *facts.Store, now func() time.Time) *Scanner {
 func (s *Scanner) memory(netns uint64) *memory {
 	t := s.memories[netns]
 	if t == nil {
-		t = &memory{closed: make(map[model.ListenerID]*connections.ClosedByClient), queued: make(map[model.ListenerID]uint32), strange: strangers{of: make(map[uint32]holder)}}
+		t = &memory{closed: make(map[model.ListenerID]*leftBehind), queued: make(map[model.ListenerID]uint32), strange: strangers{of: make(map[uint32]holder)}}
 		s.memories[netns] = t
 	}
 	return t

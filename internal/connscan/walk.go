@@ -181,6 +181,13 @@ func (t *memory) findOutgoing(w *reading, n *namespace.Namespace, others []uint3
 	return err
 }
 
+// leftBehind are the connections that clients had closed at the latest walk, and the checkpoint
+// of the listener's account before it.
+type leftBehind struct {
+	connections.ClosedByClient
+	checkpoint int
+}
+
 // abandoned books the requests whose clients did not wait for the answer. No
 // reset counts for two. before is EstabResets before the walk.
 func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
@@ -191,7 +198,7 @@ func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found 
 			continue
 		}
 		if t.closed[e.ID] == nil {
-			t.closed[e.ID] = &connections.ClosedByClient{}
+			t.closed[e.ID] = &leftBehind{}
 		}
 		vanished[i] = t.closed[e.ID].Next(f.Closed)
 	}
@@ -200,8 +207,12 @@ func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found 
 		most := t.resets.Next(before, after, b.QueueResets())
 		var used uint64
 		for i, count := range losses.Allot(most, vanished, cmp.Compare) {
-			b.Account(kept[i].ID).Abandon(count)
 			used += count
+			if f := found[kept[i].ID]; f != nil && !f.Counts.Partial {
+				a, left := b.Account(kept[i].ID), t.closed[kept[i].ID]
+				a.Abandon(count, left.checkpoint)
+				left.checkpoint = a.Checkpoint()
+			}
 		}
 		t.resets.Use(most, used)
 	})

@@ -90,8 +90,12 @@ func (a *Account) ResetQueue(d Departure) {
 // Closed is the latest time that it closed with clients queued.
 func (a *Account) Closed() Departure { return a.closed }
 
-// Abandon counts requests whose clients did not wait for the answer.
-func (a *Account) Abandon(n uint64) { a.ledger.abandon(n) }
+// Abandon counts requests whose clients did not wait for the answer: they had closed before the
+// checkpoint that followed the given one.
+func (a *Account) Abandon(n uint64, after int) { a.ledger.abandon(n, after) }
+
+// Checkpoint is the number of the latest one.
+func (a *Account) Checkpoint() int { return a.ledger.number }
 
 // Waits reports whether it has drops without a cause.
 func (a *Account) Waits() bool { return len(a.ledger.waiting) > 0 }

@@ -74,9 +74,32 @@ func (t *tally) packets() uint64 {
 	return n
 }
 
-func (l *ledger) abandon(n uint64) {
+// abandon books requests that were given up before the checkpoint that followed the given one,
+// and of which that is known only now: what was lost since a later one has none of them.
+func (l *ledger) abandon(n uint64, after int) {
+	if n == 0 {
+		return
+	}
 	l.abandoned += n
-	l.dirty = l.dirty || n > 0
+	if after >= l.number {
+		l.dirty = true
+		return
+	}
+	i := 0 // of the first mark that has them
+	for i < len(l.marks) && l.marks[i].checkpoint <= after {
+		i++
+	}
+	if i == len(l.marks) || l.marks[i].checkpoint > after+1 {
+		m := mark{checkpoint: after + 1}
+		if i > 0 {
+			m.tally = l.marks[i-1].tally
+			m.dropped, m.late = maps.Clone(m.dropped), maps.Clone(m.late)
+		}
+		l.marks = slices.Insert(l.marks, i, m)
+	}
+	for ; i < len(l.marks); i++ {
+		l.marks[i].abandoned += n
+	}
 }
 
 func (l *ledger) resetQueue(n uint64) {

@@ -19,7 +19,7 @@ func TestLedgerSince(t *testing.T) {
 	l.close(3, 1)
 	drop(&l, syn, 5, true)
 	drop(&l, ack, 2, false)
-	l.abandon(3)
+	l.abandon(3, 3)
 	l.resetQueue(4)
 	l.close(4, 1)
 
@@ -39,6 +39,36 @@ func TestLedgerSince(t *testing.T) {
 	}
 	require.Empty(t, l.since(4).By)
 	require.EqualValues(t, 15, l.totals().Dropped[syn])
+}
+
+// A client that had closed at one scan, whose connection is gone at the next, ten seconds later: it gave up
+// before the one, whatever else was lost meanwhile.
+func TestLedgerAbandonedBehindACheckpoint(t *testing.T) {
+	key := model.DropKey{Cause: model.CauseSlowAccept, Packet: model.PacketSYN}
+	for _, others := range []bool{false, true} {
+		var l ledger
+		l.close(1, 1)
+		seen := l.number
+		for n := 2; n <= 10; n++ {
+			if others && n%4 == 0 {
+				drop(&l, key, 1, false)
+			}
+			l.close(n, 1)
+		}
+		l.abandon(3, seen)
+		require.EqualValues(t, 3, l.since(1).AbandonedRequests)
+		require.Zero(t, l.since(2).AbandonedRequests)
+		require.Zero(t, l.since(9).AbandonedRequests)
+		if others {
+			require.EqualValues(t, 2, l.since(1).DroppedPackets)
+			require.EqualValues(t, 1, l.since(4).DroppedPackets)
+		}
+		l.abandon(2, l.number)
+		l.close(11, 1)
+		require.EqualValues(t, 2, l.since(10).AbandonedRequests)
+		require.Zero(t, l.since(11).AbandonedRequests)
+		require.EqualValues(t, 5, l.totals().AbandonedRequests)
+	}
 }
 
 // A window that moves on must not lose the base it subtracts.
