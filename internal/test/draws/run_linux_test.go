@@ -22,9 +22,11 @@ const (
 	asked      = 2 * time.Second
 
 	// forgotten is how long before a draw the last client of the one before it failed, the
-	// last packet of it was dropped and the last request of one that had left was done with,
-	// so that none of it is in the 10 s of which an agent speaks.
-	forgotten = 7 * time.Second
+	// last packet of it was dropped and the last request of one that had left was done with.
+	// It is the time of which an agent speaks; toBeQuiet is how long it has beside it to say that
+	// nothing is lost any more.
+	forgotten = 10 * time.Second
+	toBeQuiet = 30 * time.Second
 	// settled is how long an agent has to show another cause of the same status.
 	settled = 7 * time.Second
 )
@@ -42,7 +44,7 @@ func (w *world) run(d draw) outcome {
 	if f.fresh {
 		w.start()
 	}
-	w.Wait(time.Until(w.failed.Add(forgotten)))
+	w.quiet()
 	w.said = w.count()
 	dropped := overflows()
 	if f.before != nil {
@@ -96,6 +98,22 @@ func (w *world) run(d draw) outcome {
 		w.failed = time.Now()
 	}
 	return o
+}
+
+// quiet waits until nothing is said of the draw before, where its clients failed. What is said of it
+// after that time is held against the next one.
+func (w *world) quiet() {
+	if w.failed.IsZero() {
+		return
+	}
+	w.Wait(time.Until(w.failed.Add(forgotten)))
+	for deadline := time.Now().Add(toBeQuiet); time.Now().Before(deadline); w.Wait(500 * time.Millisecond) {
+		text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+		w.Must(err)
+		if s := w.decode(text); s.status != "losing" && !strings.Contains(s.summary, "given up by the client") {
+			return
+		}
+	}
 }
 
 // come has the clients begin, over a second.
@@ -185,7 +203,7 @@ func (w *world) agentSays(o *watching, a *account, from time.Time, dropped int) 
 		o.mu.Lock()
 		now = o.observed
 		o.mu.Unlock()
-		now.failed = a.failures(from.Add(300*time.Millisecond), from.Add(asked))
+		now.failed = a.failures(time.Now().Add(-forgotten), from.Add(asked))
 		now.ever = a.failures(time.Time{}, time.Now())
 		now.throttled, now.overflows = now.throttled || d.fault == "quota", overflows()-dropped
 		if d.faultOf().spoils {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -32,11 +34,12 @@ const (
 	checked           // connected, and sent nothing
 	local             // this machine's own limits
 	hasty             // left at the moment when it was connected
+	tooLate           // left when its answer had come, which it had not read yet
 	endings
 )
 
 func (e ending) String() string {
-	return [endings]string{"answered", "gave up", "refused", "reset", "unanswered", "broken", "checked", "local", "connected too late"}[e]
+	return [endings]string{"answered", "gave up", "refused", "reset", "unanswered", "broken", "checked", "local", "connected too late", "answered too late"}[e]
 }
 
 // failed reports whether its client did not get what it came for.
@@ -205,7 +208,7 @@ func (v *visitor) request(conn net.Conn, reader *bufio.Reader) ending {
 		_ = tcp.CloseWrite()
 	}
 	if _, err := reader.Peek(1); err != nil {
-		return endingOf(err, unanswered)
+		return late(conn, endingOf(err, unanswered))
 	}
 	if v.d.server.protocol == "ajp" {
 		return ajpAnswer(reader)
@@ -219,6 +222,25 @@ func (v *visitor) request(conn net.Conn, reader *bufio.Reader) ending {
 		return broken
 	}
 	return answered
+}
+
+// late is unanswered, or tooLate where the kernel has the answer: a timer that comes late on a busy
+// machine makes no client that got none.
+func late(conn net.Conn, how ending) ending {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok || how != unanswered {
+		return how
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return how
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if n, _, err := unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT); err == nil && n > 0 {
+			how = tooLate
+		}
+	})
+	return how
 }
 
 // bodySize is an upload's.

@@ -28,6 +28,8 @@ type world struct {
 	agent *rig.Agent
 	said  counts // the agent's before the draw
 
+	unanswered float64 // the most that the agent has counted
+
 	after  []func()  // what ends with the draw
 	failed time.Time // when the last client of the draw before got no answer
 }
