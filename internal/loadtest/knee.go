@@ -38,6 +38,8 @@ const (
 	// kneeOver is what rates are averaged over: single seconds of an open loop
 	// differ by the square root of the rate.
 	kneeOver = 5 * time.Second
+	// peakOver is over what the highest rate is averaged: one that rises is not there for long.
+	peakOver = 2 * time.Second
 	// full is how many seconds with a full limit tell what is served for long.
 	full = 3
 )
@@ -268,13 +270,13 @@ func (c *Course) firstClient() int {
 	return slices.IndexFunc(c.Points, func(p Point) bool { return c.came(&p) > 0 })
 }
 
-// peakRate is the highest rate of clients over kneeOver, and how long clients came.
+// peakRate is the highest rate of clients over peakOver, and how long clients came.
 func (c *Course) peakRate() (rate float64, lasted time.Duration) {
 	first := c.firstClient()
 	for i := max(0, first); i < len(c.Points); i++ {
 		if c.came(&c.Points[i]) > 0 {
 			lasted = c.Points[i].At + c.Width - c.Points[first].At
-			rate = max(rate, c.rate(c.back(first, i, max(kneeOver, c.Width)), i))
+			rate = max(rate, c.rate(c.back(first, i, max(peakOver, c.Width)), i))
 		}
 	}
 	return rate, lasted

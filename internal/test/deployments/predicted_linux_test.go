@@ -116,7 +116,13 @@ func (o *predictedCase) watched(c *rig.Case) (out counted, step rig.Step, second
 	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
-	c.Wait(3 * time.Second) // an agent has been there before
+	c.Until("an agent that has been there before", func() bool {
+		c.Wait(time.Second)
+		doc, err := agent.Snapshot(c.Ctx)
+		c.Must(err)
+		l := doc.On(rig.Port)
+		return l != nil && l.Connector != nil && l.Connector.MaxThreads != nil && l.Connector.MaxConnections != nil
+	})
 	done := make(chan counted, 1)
 	go func() { done <- o.come(c) }()
 	for {
