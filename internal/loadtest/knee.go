@@ -168,7 +168,7 @@ func inFront(c model.Cause) bool {
 	return false
 }
 
-// back is the last point from which to another it is so long, or the first.
+// back is the last point from which it takes that time to another, or the first.
 func (c *Course) back(first, to int, long time.Duration) int {
 	for i := to; i > first; i-- {
 		if c.span(i, to)+c.Width/2 > long {

@@ -132,7 +132,7 @@ func (c *Course) begin(i int) time.Duration {
 // span is how long it was from the begin of one point to the end of another.
 func (c *Course) span(from, to int) time.Duration { return c.Points[to].End - c.begin(from) }
 
-// over is so many a second, 0 of no time.
+// over is a number divided by seconds, 0 of no time.
 func over(n float64, span time.Duration) float64 {
 	if span <= 0 {
 		return 0
