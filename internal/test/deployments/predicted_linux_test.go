@@ -110,6 +110,10 @@ func predictedCases() []predictedCase {
 	}
 }
 
+// workedOn is for how long the agent is asked after the clients have gone: the server works on the requests of
+// those that gave up.
+const workedOn = 8 * time.Second
+
 // watched runs the load beside an agent. seconds are those in trouble, told those of them
 // with a prediction; step is the first step of the last such answer.
 func (o *predictedCase) watched(c *rig.Case) (out counted, step rig.Step, seconds, told int) {
@@ -125,9 +129,12 @@ func (o *predictedCase) watched(c *rig.Case) (out counted, step rig.Step, second
 	})
 	done := make(chan counted, 1)
 	go func() { done <- o.come(c) }()
+	var over <-chan time.Time
 	for {
 		select {
 		case out = <-done:
+			done, over = nil, time.After(workedOn)
+		case <-over:
 			return out, step, seconds, told
 		case <-time.After(time.Second):
 		}
