@@ -48,7 +48,7 @@ func (m *measured) fit() (best Load, ok bool) {
 		if err != nil {
 			continue
 		}
-		l := Load{Input: in, steady: m.steady, waits: m.steady && m.turnedAway == 0 || m.waits && in.ConnectTimeout == 0}
+		l := Load{Input: in, steady: m.steady, waits: m.steady && m.turnedAway == 0 || m.waits && pointAt(p, m.span).Lost == 0}
 		if l.off = m.distance(p, &l); l.off < best.off {
 			best = l
 		}
@@ -83,7 +83,7 @@ func (m *measured) waiting(in plan.Input, off float64) (l Load, ok bool) {
 // is not known how close together they came, either.
 func (m *measured) patiences(in plan.Input) (out []plan.Input) {
 	trips := []time.Duration{0}
-	if !m.steady && m.trying+m.stalling > 0 {
+	if !m.steady && m.outside() {
 		trips = append(trips, time.Millisecond)
 	}
 	for _, in.ConnectTimeout = range m.connectTimeouts() {
@@ -99,9 +99,12 @@ func (m *measured) patiences(in plan.Input) (out []plan.Input) {
 	return out
 }
 
+// outside reports whether clients of a burst were not let in at once.
+func (m *measured) outside() bool { return m.turnedAway+m.trying+m.stalling > 0 }
+
 // connectTimeouts are those that people set, 0 for none. They matter only where somebody was not let in.
 func (m *measured) connectTimeouts() []time.Duration {
-	if !m.steady && m.turnedAway+m.trying+m.stalling == 0 {
+	if !m.steady && !m.outside() {
 		return []time.Duration{0}
 	}
 	const s = time.Second
@@ -163,7 +166,7 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 func (m *measured) lost(n int) [2]int {
 	known, most := m.turnedAway, m.turnedAway
 	if !m.steady {
-		most += m.trying + m.stalling + m.gone
+		known, most = max(known, m.gone), most+m.trying+m.stalling+m.gone
 	}
 	return [2]int{n, min(max(n, known), most)}
 }
