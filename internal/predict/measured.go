@@ -26,7 +26,7 @@ type measured struct {
 	inside, busy int // as things stand: connections with those in the queue, threads
 	gone         int // of inside, whose clients have left: the server does not know
 	trying       int // in front of that, who may have left: who tries to connect, and
-	stalling     int // who is connected as far as it knows
+	stalling     int // whose handshake is complete for it and not for the server
 	unanswered   bool
 	waits        bool // of a burst nobody is known to have left yet
 
