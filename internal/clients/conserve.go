@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 )
 
 const (
@@ -33,7 +34,7 @@ type conservation struct {
 }
 
 // check takes in a report of what was followed since opened.
-func (c *conservation) check(r *handshake.Report, alone bool, opened, at time.Time) {
+func (c *conservation) check(r *tap.Report, alone bool, opened, at time.Time) {
 	if r.Opened == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 )
 
 // Each row is a reading, seconds after the tap was opened.
@@ -59,7 +60,7 @@ func TestConservation(t *testing.T) {
 			var c conservation
 			for _, r := range readings {
 				at := begin.Add(time.Duration(r.at * float64(time.Second)))
-				report := handshake.Report{Opened: &r.opened, Endpoints: []handshake.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}}}
+				report := tap.Report{Opened: &r.opened, Endpoints: []handshake.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}}}
 				if r.ended > 0 {
 					report.Endpoints = append(report.Endpoints, handshake.Endpoint{LetIn: r.ended, Ended: true})
 				}

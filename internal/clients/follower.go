@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Tap follows the handshakes of one namespace (handshake.Tap).
+// Tap follows the handshakes of one namespace (tap.Tap).
 type Tap interface {
 	SetPorts(ports []uint16) error
 	// Alert has everything read that the tap can read, for some time.
@@ -20,7 +21,7 @@ type Tap interface {
 	// Alone reports whether every port on which something listens in the namespace is
 	// followed.
 	Alone() bool
-	Report() (handshake.Report, error)
+	Report() (tap.Report, error)
 	Close() error
 }
 
@@ -31,7 +32,7 @@ type Where struct {
 	Ports         []uint16
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
 	Many          bool // it is one of many: its ring is small while few packets come
-	Calm          bool // see handshake.TapOptions
+	Calm          bool // see tap.Options
 	Judged        func(handshake.Judged)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -24,7 +25,7 @@ const netns = 4026531840
 // fake is a tap whose report the test writes, and a source of snapshots.
 type fake struct {
 	t       *testing.T
-	report  handshake.Report
+	report  tap.Report
 	ports   []uint16
 	closed  int
 	alone   bool
@@ -58,11 +59,11 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 	return f
 }
 
-func (f *fake) Report() (handshake.Report, error) { return f.report, nil }
-func (f *fake) SetPorts(ports []uint16) error     { f.ports = ports; return nil }
-func (f *fake) Alone() bool                       { return f.alone }
-func (f *fake) Alert()                            { f.alerts++ }
-func (f *fake) Close() error                      { f.closed++; return nil }
+func (f *fake) Report() (tap.Report, error)   { return f.report, nil }
+func (f *fake) SetPorts(ports []uint16) error { f.ports = ports; return nil }
+func (f *fake) Alone() bool                   { return f.alone }
+func (f *fake) Alert()                        { f.alerts++ }
+func (f *fake) Close() error                  { f.closed++; return nil }
 
 // look publishes a snapshot of these listeners, a second after the one before.
 func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.Snapshot {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
@@ -59,7 +60,7 @@ func within(id uint64, pid int) (int, error) {
 
 // namespaceTap is a tap with what it asks about its namespace.
 type namespaceTap struct {
-	*handshake.Tap
+	*tap.Tap
 	ns       *netns.Namespace
 	listen   *netstat.ListenCountersFile
 	counters *netstat.HandshakeCountersFile
@@ -70,7 +71,7 @@ type namespaceTap struct {
 
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
-		t.Tap, err = handshake.Open(handshake.TapOptions{
+		t.Tap, err = tap.Open(tap.Options{
 			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket, Judged: w.Judged}, Ports: w.Ports,
 			Counters: t.count, Trouble: t.trouble, Dropped: t.dropped, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
 		})
@@ -86,10 +87,10 @@ func (t *namespaceTap) inside(w Where) func(func() error) error {
 	return nil
 }
 
-func (t *namespaceTap) trouble() (handshake.Trouble, error) {
+func (t *namespaceTap) trouble() (tap.Trouble, error) {
 	var c netstat.ListenCounters
 	err := t.listen.Read(&c)
-	return handshake.Trouble{Cookies: c.ReqQFullDoCookies, Drops: c.ListenDrops}, err
+	return tap.Trouble{Cookies: c.ReqQFullDoCookies, Drops: c.ListenDrops}, err
 }
 
 // dropped sums the listeners of a port.

@@ -3,6 +3,8 @@ package handshake
 import (
 	"net/netip"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 const (
@@ -85,10 +87,10 @@ func (t *Tracker) roundTrip(a *attempt) {
 
 func (t *Tracker) ask(a *attempt) Found {
 	e := t.endpoints[a.endpoint]
-	if t.asked == nil || e.addr == (addr{}) {
+	if t.asked == nil || e.addr == (packet.Addr{}) {
 		return Found{}
 	}
-	f := t.asked(netip.AddrPortFrom(e.addr.netip(), e.port), netip.AddrPortFrom(a.client.netip(), a.clientPort), uint32(a.link&^successor))
+	f := t.asked(netip.AddrPortFrom(e.addr.Netip(), e.port), netip.AddrPortFrom(a.client.Netip(), a.clientPort), uint32(a.link&^packet.Successor))
 	e.trusted = e.trusted || f.Socket >= HalfOpenSocket
 	e.letIn = e.letIn || f.Socket == Connection
 	return f

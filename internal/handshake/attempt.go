@@ -1,12 +1,16 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 // attempt is a client that tries to connect, and one that was let in until it is known
 // whether it was answered: 96 bytes, and no pointers, so that 100,000 of them are 9.2 MiB
 // that the garbage collector does not scan. Times are milliseconds after first, 0 for never.
 type attempt struct {
-	client     addr
+	client     packet.Addr
 	clientPort uint16
 	endpoint   uint16 // of Tracker.endpoints
 	isn        uint32 // the client's initial sequence number

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -118,9 +119,9 @@ func TestLetInAfterItsSilence(t *testing.T) {
 	s.syn()
 	s.synAck()
 	data := func() {
-		s.observe(Segment{
-			Link: Link{Incoming: true, Index: 2}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
-			dst: server.Addr().As16(), dstPort: port, flags: flagACK, seq: s.isn + 1, ack: serverISN + 1, payload: 50,
+		s.observe(packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+			Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
 		})
 	}
 	s.tracker.Drops(port, 0, time.Minute)
@@ -138,7 +139,7 @@ func TestLetInAfterItsSilence(t *testing.T) {
 	s.tracker.Ask(s.at)
 	s.has(OnlyListener)
 	s.wait(1)
-	s.in(flagFIN|flagACK, s.isn+51, serverISN+1)
+	s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)
 	e := s.ends()
 	require.EqualValues(t, 1, e.Clients[Stalled])
 	require.EqualValues(t, 1, e.LetInLate)
@@ -177,9 +178,9 @@ func TestForgottenWhileAsking(t *testing.T) {
 		all = append(all, c)
 	}
 	for _, c := range all { // read at once
-		s.tracker.Observe(s.at, &Segment{
-			Link: Link{Incoming: true, Index: 2}, src: c.from.Addr().As16(), srcPort: c.from.Port(),
-			dst: server.Addr().As16(), dstPort: port, flags: flagACK, seq: c.isn + 1, ack: serverISN + 1,
+		s.tracker.Observe(s.at, &packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: c.from.Addr().As16(), SrcPort: c.from.Port(),
+			Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: c.isn + 1, Ack: serverISN + 1,
 		})
 	}
 	s.tracker.clock = func() time.Duration { return s.at + time.Minute } // what was read is old: one is asked about

@@ -6,10 +6,8 @@
 // attempt to connect, its addresses, ports and initial sequence number, and it
 // ends in exactly one Outcome.
 //
-// A Tap reads the packets from the kernel (packet(7)) in the network namespace
-// in which it was opened: incoming SYNs and RSTs, outgoing SYN-ACKs and RSTs,
-// of the watched ports only, cut off behind the TCP header. A Tracker judges
-// them; it is pure, and the packets' own times are its only clock.
+// A Tracker judges the packets that a Tap (package tap) reads; it is pure, and the packets' own
+// times are its only clock.
 //
 // # Who was let in
 //

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // Endpoint is what happened to the clients of one address and port of this
@@ -79,7 +81,7 @@ func (e *Endpoint) Failed() (n uint64) {
 
 // endpoint is the Tracker's account of one.
 type endpoint struct {
-	addr       addr
+	addr       packet.Addr
 	port       uint16
 	clients    [NumOutcomes]uint64
 	letIns     uint64
@@ -159,7 +161,7 @@ func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 // report also resets what is of the time since the report before.
 func (e *endpoint) report(at time.Duration) Endpoint {
 	out := Endpoint{
-		Addr:    netip.AddrPortFrom(e.addr.netip(), e.port),
+		Addr:    netip.AddrPortFrom(e.addr.Netip(), e.port),
 		Clients: e.clients, LetIn: e.letIns, LetInLate: e.late, Answers: e.answers, Delays: e.delays, Responses: e.responses, Untracked: uint64(e.untracked + .5), Unanswered: e.unanswered,
 		Waiting: e.open[waiting], Settling: e.open[settling], Stalling: e.open[stalling], Inside: e.open[stageInside], Left: e.open[stageLeft],
 		Flood: e.flood.now(at),

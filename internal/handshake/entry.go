@@ -1,6 +1,10 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 const (
 	// firstAsk is when the kernel is asked for the socket of a client that was sent a
@@ -17,13 +21,13 @@ const (
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
 // has for it now says whether it was let in. all: none of its segments since the SYN-ACK was not read.
-func (a *attempt) segment(at time.Duration, s *Segment, all bool) (ask bool) {
-	sent := s.seq - a.isn - 1
-	if a.replies == 0 || s.flags&flagACK == 0 || sent >= maxUpload {
+func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bool) {
+	sent := s.Seq - a.isn - 1
+	if a.replies == 0 || s.Flags&packet.FlagACK == 0 || sent >= maxUpload {
 		return false
 	}
 	now, first := mark(a.first, at), !a.has(answered)
-	if sent+uint32(s.payload) > 0 && !a.has(finished) {
+	if sent+uint32(s.Payload) > 0 && !a.has(finished) {
 		a.signs |= talked
 	}
 	if a.supposed() {
@@ -41,7 +45,7 @@ func (a *attempt) segment(at time.Duration, s *Segment, all bool) (ask bool) {
 	switch {
 	case a.has(finished):
 		a.lastIn = max(now, a.ended+1) // it comes after the FIN, be it in the same millisecond
-	case s.flags&flagFIN != 0:
+	case s.Flags&packet.FlagFIN != 0:
 		a.signs |= finished
 		a.ended = now
 	default:
@@ -58,8 +62,8 @@ func (a *attempt) pending() bool {
 
 // acknowledges takes in what a segment of the client acknowledges, and reports whether it
 // can be of this connection.
-func (a *attempt) acknowledges(s *Segment) bool {
-	switch acked := s.ack - a.serverISN - 1; {
+func (a *attempt) acknowledges(s *packet.Segment) bool {
+	switch acked := s.Ack - a.serverISN - 1; {
 	case acked == 0:
 		a.signs |= answered
 	case acked < 1<<31:
@@ -160,8 +164,8 @@ func (a *attempt) found(from, now uint32, f *Found) {
 }
 
 // serverEnds takes in the server's FIN: only a socket sends one.
-func (a *attempt) serverEnds(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
-	sent, got := s.seq-a.serverISN-1+uint32(s.payload), s.ack-a.isn-1
+func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time.Duration, ok bool) {
+	sent, got := s.Seq-a.serverISN-1+uint32(s.Payload), s.Ack-a.isn-1
 	if a.replies == 0 || a.supposed() || sent >= 1<<31 || got >= 1<<31 {
 		return 0, false
 	}

@@ -35,7 +35,7 @@ func (t *Tracker) judge(a *attempt, o Outcome, answer Answer) {
 	}
 	e := t.endpoints[a.endpoint]
 	j := Judged{
-		Server: netip.AddrPortFrom(e.addr.netip(), e.port), Client: netip.AddrPortFrom(a.client.netip(), a.clientPort),
+		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
 		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
 	}
 	if a.has(inside) {

@@ -1,6 +1,10 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 // proved holds the clients that have ended their connection, until the counters have been
 // read that show whether they had one: if one of them was moved by a dropped ACK, they
@@ -67,7 +71,7 @@ func (p *proved) drop(which func(*attempt) bool) {
 
 // proveByACK takes in that a client has acknowledged a SYN-ACK which was not read, as each
 // FIN does.
-func (t *Tracker) proveByACK(at time.Duration, i int32, s *Segment) {
+func (t *Tracker) proveByACK(at time.Duration, i int32, s *packet.Segment) {
 	a := t.table.at(i)
 	a.suppose()
 	a.signs |= answered

@@ -1,6 +1,10 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 const (
 	maxSYNData = 1 << 16 // TCP Fast Open: a SYN with data is acknowledged with it
@@ -53,11 +57,11 @@ func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline
 // has sent nothing since: tcp_abort_on_overflow, or a listener that closes
 // (inet_csk_listen_stop), or a close with SO_LINGER. Only a socket sends one that
 // acknowledges something (tcp_send_active_reset).
-func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
-	sent := s.seq - a.serverISN - 1
+func (a *attempt) serverReset(at time.Duration, s *packet.Segment) (deadline time.Duration, ok bool) {
+	sent := s.Seq - a.serverISN - 1
 	switch {
 	case a.replies > 0 && a.serverISN != 0 && sent < 1<<31:
-		if s.flags&flagACK != 0 {
+		if s.Flags&packet.FlagACK != 0 {
 			a.showsSocket(mark(a.first, at))
 		}
 		switch {
@@ -70,7 +74,7 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 			a.ended = mark(a.first, at)
 		}
 		return at, true
-	case a.has(owed) && s.seq == 0 && s.flags&flagACK != 0 && s.ack-a.isn-1 < maxSYNData:
+	case a.has(owed) && s.Seq == 0 && s.Flags&packet.FlagACK != 0 && s.Ack-a.isn-1 < maxSYNData:
 		// Should the answer be lost, the client asks again as if there had been none.
 		if a.replies == 0 {
 			a.signs &^= whileUnread
@@ -86,31 +90,31 @@ func (a *attempt) serverReset(at time.Duration, s *Segment) (deadline time.Durat
 // client had a connection, and ends it. A client that has ended its connection
 // may answer the server's FIN by such an ACK, too, and on two processors either
 // can come first (tcp_disconnect unhashes the socket before it sends the latter).
-func (a *attempt) clientReset(at time.Duration, s *Segment) (deadline time.Duration, ok bool) {
+func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline time.Duration, ok bool) {
 	switch {
 	case a.replies == 0:
 		// It was sent a challenge ACK, and tries again.
 		challenged := a.has(owed)
 		a.signs &^= owed
 		return at + min(max(challengedPatience, 6*ms(a.lastSYN)+slack), maxPatience), challenged
-	case s.flags&flagACK == 0 && s.seq == a.isn+1 && !a.has(answered):
+	case s.Flags&packet.FlagACK == 0 && s.Seq == a.isn+1 && !a.has(answered):
 		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
 		// and tries again.
 		a.signs |= gone
 		return at + firstPatience, true
-	case s.seq-a.isn-1 < maxFlight:
+	case s.Seq-a.isn-1 < maxFlight:
 		a.signs = a.signs&^gone | answered | left
 		if a.ended == 0 {
 			a.ended = mark(a.first, at)
 		}
-		if s.seq-a.isn-1 > 0 && !a.has(finished) {
+		if s.Seq-a.isn-1 > 0 && !a.has(finished) {
 			a.signs |= talked
 		}
 		switch {
 		case a.supposed():
-		case s.flags&flagACK != 0:
+		case s.Flags&packet.FlagACK != 0:
 			a.acknowledges(s)
-		case s.seq-a.isn-1 > 0: // it answers a segment that acknowledged its data
+		case s.Seq-a.isn-1 > 0: // it answers a segment that acknowledged its data
 			a.showsSocket(mark(a.first, at))
 		}
 		return at, true

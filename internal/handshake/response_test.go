@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // The first byte of the answer is timed of a sixteenth of the clients, from the first SYN on.
@@ -17,14 +19,14 @@ func TestResponses(t *testing.T) {
 		c.syns(0, 1)
 		c.synAck()
 		c.wait(.5)
-		data := Segment{
-			Link: Link{Outgoing: true, Index: 2}, dst: c.from.Addr().As16(), dstPort: c.from.Port(), src: server.Addr().As16(), srcPort: port,
-			flags: flagACK, seq: serverISN + 1, ack: c.isn + 101, payload: 500,
+		data := packet.Segment{
+			Link: packet.Link{Outgoing: true, Index: 2}, Dst: c.from.Addr().As16(), DstPort: c.from.Port(), Src: server.Addr().As16(), SrcPort: port,
+			Flags: packet.FlagACK, Seq: serverISN + 1, Ack: c.isn + 101, Payload: 500,
 		}
 		c.observe(data)
-		data.seq += 500
+		data.Seq += 500
 		c.observe(data) // the rest of it
-		if sampled(20_000+client, port) {
+		if packet.InSubset(20_000+client, port) {
 			n++
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const (
@@ -47,32 +49,32 @@ func (s *script) client(from string, isn uint32) *script {
 var server = netip.MustParseAddrPort("10.0.0.1:8080")
 
 func (s *script) in(flags uint8, seq, ack uint32) {
-	s.observe(Segment{
-		Link: Link{Incoming: true, Index: 2}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
-		dst: server.Addr().As16(), dstPort: port, flags: flags, seq: seq, ack: ack,
+	s.observe(packet.Segment{
+		Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+		Dst: server.Addr().As16(), DstPort: port, Flags: flags, Seq: seq, Ack: ack,
 	})
 }
 
 func (s *script) out(flags uint8, seq, ack uint32) {
-	s.observe(Segment{
-		Link: Link{Outgoing: true, Index: 2}, dst: s.from.Addr().As16(), dstPort: s.from.Port(),
-		src: server.Addr().As16(), srcPort: port, flags: flags, seq: seq, ack: ack,
+	s.observe(packet.Segment{
+		Link: packet.Link{Outgoing: true, Index: 2}, Dst: s.from.Addr().As16(), DstPort: s.from.Port(),
+		Src: server.Addr().As16(), SrcPort: port, Flags: flags, Seq: seq, Ack: ack,
 	})
 }
 
-func (s *script) observe(segment Segment) {
+func (s *script) observe(segment packet.Segment) {
 	s.tracker.Advance(s.at)
 	s.tracker.Observe(s.at, &segment)
 }
 
-func (s *script) syn() { s.in(flagSYN, s.isn, 0) }
+func (s *script) syn() { s.in(packet.FlagSYN, s.isn, 0) }
 func (s *script) refused() {
 	s.syn()
-	s.out(flagRST|flagACK, 0, s.isn+1)
+	s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 }
-func (s *script) synAck() { s.out(flagSYN|flagACK, serverISN, s.isn+1) }
-func (s *script) served() { s.in(flagACK, s.isn+100, serverISN+500) }
-func (s *script) acked()  { s.in(flagACK, s.isn+1, serverISN+1) }
+func (s *script) synAck() { s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn+1) }
+func (s *script) served() { s.in(packet.FlagACK, s.isn+100, serverISN+500) }
+func (s *script) acked()  { s.in(packet.FlagACK, s.isn+1, serverISN+1) }
 
 // has says what the kernel has for the client from now on.
 func (s *script) has(met Socket) { *s.met = met }
@@ -85,11 +87,11 @@ func (s *script) syns(times ...float64) { s.play(s.syn, times) }
 
 func (s *script) synAcks(times ...float64) { s.play(s.synAck, times) }
 
-func (s *script) play(packet func(), times []float64) {
+func (s *script) play(send func(), times []float64) {
 	start := s.at
 	for _, seconds := range times {
 		s.at = start + time.Duration(seconds*float64(time.Second))
-		packet()
+		send()
 	}
 }
 
@@ -149,57 +151,57 @@ func TestOutcomes(t *testing.T) {
 			s.syn()
 			s.synAck()
 		}, Delayed, 1},
-		{"nothing listens", func(s *script) { s.syn(); s.out(flagRST|flagACK, 0, s.isn+1) }, Refused, 0},
+		{"nothing listens", func(s *script) { s.syn(); s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1) }, Refused, 0},
 		{"nothing listens, three times (Windows)", func(s *script) {
 			for range 3 {
 				s.syn()
-				s.out(flagRST|flagACK, 0, s.isn+1)
+				s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 				s.wait(.5)
 			}
 		}, Refused, 0},
-		{"tcp_abort_on_overflow", func(s *script) { s.syn(); s.synAck(); s.out(flagRST, serverISN+1, 0) }, Reset, 0},
+		{"tcp_abort_on_overflow", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+1, 0) }, Reset, 0},
 		{"the listener closes", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.wait(.7)
-			s.out(flagRST|flagACK, serverISN+1, s.isn+50)
+			s.out(packet.FlagRST|packet.FlagACK, serverISN+1, s.isn+50)
 		}, Reset, 0},
-		{"reset after a response", func(s *script) { s.syn(); s.synAck(); s.out(flagRST, serverISN+300, 0) }, Connected, 0},
+		{"reset after a response", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+300, 0) }, Connected, 0},
 		{"a health check that ends with RST", func(s *script) {
 			s.syn()
 			s.synAck()
-			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
+			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
 		}, Connected, 0},
 		{"ended by RST, which crosses the server's FIN", func(s *script) {
 			s.syn()
 			s.synAck()
-			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
-			s.in(flagRST, s.isn+1, 0)
+			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
+			s.in(packet.FlagRST, s.isn+1, 0)
 		}, Connected, 0},
 		{"the same the other way round", func(s *script) {
 			s.syn()
 			s.synAck()
-			s.in(flagRST, s.isn+1, 0)
-			s.in(flagRST|flagACK, s.isn+1, serverISN+1)
+			s.in(packet.FlagRST, s.isn+1, 0)
+			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
 		}, Connected, 0},
-		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, 0},
-		{"the client's host knows of no connection any more", func(s *script) { s.syns(0, 1); s.synAck(); s.in(flagRST, s.isn+1, 0) }, GaveUp, 0},
+		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, HalfOpen, 0},
+		{"the client's host knows of no connection any more", func(s *script) { s.syns(0, 1); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, GaveUp, 0},
 		{"a stalled client that loses patience", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)
-			s.in(flagRST|flagACK, s.isn+80, serverISN+1)
+			s.in(packet.FlagRST|packet.FlagACK, s.isn+80, serverISN+1)
 		}, Stalled, 0},
-		{"a forged RST", func(s *script) { s.syn(); s.synAck(); s.in(flagRST, s.isn+77, 0); s.out(flagRST, 77, 0) }, Connected, 0},
+		{"a forged RST", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+77, 0); s.out(packet.FlagRST, 77, 0) }, Connected, 0},
 		{"a port in use: challenge ACK, RST, another SYN", func(s *script) {
 			s.syn()
-			s.in(flagRST, 777, 0)
+			s.in(packet.FlagRST, 777, 0)
 			s.wait(1)
 			s.syn()
 			s.synAck()
 		}, Delayed, 1},
 		{"a port in use: the SYN that follows at once is lost, and the one after two seconds", func(s *script) {
 			s.syn()
-			s.in(flagRST, 777, 0)
+			s.in(packet.FlagRST, 777, 0)
 			s.wait(6)
 			s.syn()
 			s.synAck()
@@ -230,7 +232,7 @@ func TestOutcomes(t *testing.T) {
 			for _, wait := range []float64{0, 0.008, 2, 4} {
 				s.wait(wait)
 				s.syn()
-				s.in(flagRST, 777, 0)
+				s.in(packet.FlagRST, 777, 0)
 			}
 			s.wait(8)
 			s.syn()
@@ -238,25 +240,25 @@ func TestOutcomes(t *testing.T) {
 		}, Delayed, 14.008},
 		{"refused: the answer is lost, and the next SYN", func(s *script) {
 			s.syn()
-			s.out(flagRST|flagACK, 0, s.isn+1)
+			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 			s.wait(3)
 			s.syn()
-			s.out(flagRST|flagACK, 0, s.isn+1)
+			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 		}, Refused, 0},
 		{"a SYN-ACK that the client rejects (PAWS), and another", func(s *script) {
 			s.syn()
 			s.synAck()
-			s.in(flagRST, s.isn+1, 0)
+			s.in(packet.FlagRST, s.isn+1, 0)
 			s.wait(3)
 			s.syn()
 			s.synAck()
 		}, Delayed, 3},
-		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(flagRST, 777, 0) }, GaveUp, 0},
+		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(packet.FlagRST, 777, 0) }, GaveUp, 0},
 		{"TCP Fast Open: the SYN-ACK acknowledges data", func(s *script) {
 			s.syn()
-			s.out(flagSYN|flagACK, serverISN, s.isn+1+300)
+			s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn+1+300)
 		}, Connected, 0},
-		{"a SYN-ACK of another connection", func(s *script) { s.syn(); s.out(flagSYN|flagACK, serverISN, s.isn-7) }, GaveUp, 0},
+		{"a SYN-ACK of another connection", func(s *script) { s.syn(); s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn-7) }, GaveUp, 0},
 		{"a SYN cookie, and nothing more", func(s *script) {
 			s.syn()
 			s.synAck()
@@ -301,7 +303,7 @@ func TestOutcomes(t *testing.T) {
 			s.tracker.Widen(true)
 			s.syns(0, 1, 3)
 			s.synAcks(0, 1)
-			s.in(flagRST, s.isn+1, 0)
+			s.in(packet.FlagRST, s.isn+1, 0)
 		}, GaveUp, 0},
 		{"its host knows nothing of it when the SYN-ACK is repeated, and its answer may not have been read", func(s *script) {
 			s.syns(0, 1, 3)
@@ -309,7 +311,7 @@ func TestOutcomes(t *testing.T) {
 			s.tracker.Widen(true)
 			s.wait(1)
 			s.synAck()
-			s.in(flagRST, s.isn+1, 0)
+			s.in(packet.FlagRST, s.isn+1, 0)
 		}, Stalled, 0},
 		{"observed, it answered, and was not let in", func(s *script) {
 			s.syn()
@@ -328,9 +330,9 @@ func TestOutcomes(t *testing.T) {
 			s.acked()
 			s.has(Connection)
 			s.wait(.13)
-			s.in(flagFIN|flagACK, clientISN+1, serverISN+1)
-			s.out(flagFIN|flagACK, serverISN+1, clientISN+2)
-			s.in(flagACK, clientISN+2, serverISN+2)
+			s.in(packet.FlagFIN|packet.FlagACK, clientISN+1, serverISN+1)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+1, clientISN+2)
+			s.in(packet.FlagACK, clientISN+2, serverISN+2)
 			s.has(OnlyListener)
 		}, Delayed, 2},
 		{"observed, let in after the last SYN-ACK", func(s *script) {
@@ -454,7 +456,7 @@ func TestPortReuse(t *testing.T) {
 	s := newScript(t, Options{})
 	s.syn()
 	s.synAck()
-	s.in(flagRST|flagACK, s.isn+1, serverISN+1)
+	s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
 	s.wait(.2)
 	second := s.client(s.from.String(), 777_777)
 	second.syn()
@@ -474,7 +476,7 @@ func TestListenerRestarts(t *testing.T) {
 		c := s.client(fmt.Sprintf("10.0.0.%d:5000", 10+i), uint32(i))
 		c.syn()
 		if i >= 10 && i < 20 {
-			c.out(flagRST|flagACK, 0, c.isn+1)
+			c.out(packet.FlagRST|packet.FlagACK, 0, c.isn+1)
 		} else {
 			c.synAck()
 		}
@@ -488,19 +490,19 @@ func TestSamePacketOnTwoDevices(t *testing.T) {
 	s := newScript(t, Options{})
 	both := func(flags uint8, in bool, seq, ack uint32) {
 		for index := range uint32(2) {
-			segment := Segment{
-				Link: Link{Incoming: in, Outgoing: !in, Index: 2 + index}, src: s.from.Addr().As16(), srcPort: s.from.Port(),
-				dst: server.Addr().As16(), dstPort: port, flags: flags, seq: seq, ack: ack,
+			segment := packet.Segment{
+				Link: packet.Link{Incoming: in, Outgoing: !in, Index: 2 + index}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+				Dst: server.Addr().As16(), DstPort: port, Flags: flags, Seq: seq, Ack: ack,
 			}
 			if !in {
-				segment.src, segment.dst, segment.srcPort, segment.dstPort = segment.dst, segment.src, port, s.from.Port()
+				segment.Src, segment.Dst, segment.SrcPort, segment.DstPort = segment.Dst, segment.Src, port, s.from.Port()
 			}
 			s.observe(segment)
 			s.at += time.Microsecond
 		}
 	}
-	both(flagSYN, true, s.isn, 0)
-	both(flagSYN|flagACK, false, serverISN, s.isn+1)
+	both(packet.FlagSYN, true, s.isn, 0)
+	both(packet.FlagSYN|packet.FlagACK, false, serverISN, s.isn+1)
 	require.Equal(t, just(Connected), s.ends().Clients)
 }
 
@@ -520,14 +522,14 @@ func TestLocalPrefix(t *testing.T) {
 func TestOthersAreNotCounted(t *testing.T) {
 	s := newScript(t, Options{})
 	s.tracker.SetLocal([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")})
-	syn := Segment{Link: Link{Incoming: true}, src: s.from.Addr().As16(), srcPort: 1, dst: server.Addr().As16(), dstPort: port, flags: flagSYN}
+	syn := packet.Segment{Link: packet.Link{Incoming: true}, Src: s.from.Addr().As16(), SrcPort: 1, Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagSYN}
 	other := syn
-	other.dstPort = port + 1
+	other.DstPort = port + 1
 	own := syn
 	own.Incoming, own.Outgoing = false, true
 	forwarded := syn
-	forwarded.dst = netip.MustParseAddr("10.0.0.99").As16()
-	for _, segment := range []Segment{other, own, forwarded} {
+	forwarded.Dst = netip.MustParseAddr("10.0.0.99").As16()
+	for _, segment := range []packet.Segment{other, own, forwarded} {
 		s.observe(segment)
 	}
 	require.Empty(t, s.tracker.Report())
@@ -559,9 +561,9 @@ func TestEndpointsByChurn(t *testing.T) {
 		s.tracker.SetPorts([]uint16{port, other})
 		s.at += time.Millisecond
 		s.syn()
-		s.observe(Segment{
-			Link: Link{Incoming: true, Index: 2}, src: s.from.Addr().As16(), srcPort: s.from.Port(), flags: flagSYN, seq: 1,
-			dst: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).As16(), dstPort: other,
+		s.observe(packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(), Flags: packet.FlagSYN, Seq: 1,
+			Dst: netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}).As16(), DstPort: other,
 		})
 		s.tracker.Report()
 	}
@@ -621,7 +623,7 @@ func TestLosersAndBalancer(t *testing.T) {
 	for i := range 50 {
 		c := s.client(fmt.Sprintf("10.0.3.1:%d", 1000+i), 1)
 		c.syn()
-		c.out(flagRST|flagACK, 0, 2)
+		c.out(packet.FlagRST|packet.FlagACK, 0, 2)
 	}
 	s.wait(20)
 	s.tracker.Advance(s.at)
@@ -700,7 +702,7 @@ func TestNoAllocations(t *testing.T) {
 	one := func() {
 		at += time.Millisecond
 		for i := range packets {
-			observe(t, tracker, at, packets[i], Link{Incoming: true, Outgoing: true, Index: 1, Length: 60, Verified: true})
+			observe(t, tracker, at, packets[i], packet.Link{Incoming: true, Outgoing: true, Index: 1, Length: 60, Verified: true})
 		}
 		tracker.Advance(at)
 	}
@@ -710,8 +712,8 @@ func TestNoAllocations(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, one))
 }
 
-func observe(tb testing.TB, tracker *Tracker, at time.Duration, packet []byte, link Link) {
-	s, err := Decode(packet, link)
+func observe(tb testing.TB, tracker *Tracker, at time.Duration, raw []byte, link packet.Link) {
+	s, err := packet.Decode(raw, link)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -724,8 +726,8 @@ func benchmark(tb testing.TB) (*Tracker, [][]byte) {
 	tracker.SetPorts([]uint16{port})
 	from, to := netip.MustParseAddrPort("127.0.0.1:40000"), netip.MustParseAddrPort("127.0.0.1:8080")
 	return tracker, [][]byte{
-		packet4(from, to, flagSYN, clientISN, 0),
-		packet4(to, from, flagSYN|flagACK, serverISN, clientISN+1),
+		nettest.TCP4(from, to, packet.FlagSYN, clientISN, 0),
+		nettest.TCP4(to, from, packet.FlagSYN|packet.FlagACK, serverISN, clientISN+1),
 	}
 }
 
@@ -734,7 +736,7 @@ func benchmark(tb testing.TB) (*Tracker, [][]byte) {
 func BenchmarkHandshake(b *testing.B) {
 	tracker, packets := benchmark(b)
 	at := time.Second
-	link := Link{Incoming: true, Outgoing: true, Index: 1, Length: 60, Verified: true}
+	link := packet.Link{Incoming: true, Outgoing: true, Index: 1, Length: 60, Verified: true}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		at += 100 * time.Microsecond // 10,000 clients a second
@@ -748,46 +750,4 @@ func BenchmarkHandshake(b *testing.B) {
 			tracker.Advance(at)
 		}
 	}
-}
-
-// packet4 is an IPv4 packet with a TCP header of 40 bytes, checksums included.
-func packet4(from, to netip.AddrPort, flags uint8, seq, ack uint32) []byte {
-	const length = ipv4Header + 40
-	p := make([]byte, length)
-	p[0], p[3], p[8], p[9] = 0x45, length, 64, protoTCP
-	copy(p[12:], from.Addr().AsSlice())
-	copy(p[16:], to.Addr().AsSlice())
-	tcp := p[ipv4Header:]
-	binary.BigEndian.PutUint16(tcp, from.Port())
-	binary.BigEndian.PutUint16(tcp[2:], to.Port())
-	binary.BigEndian.PutUint32(tcp[4:], seq)
-	binary.BigEndian.PutUint32(tcp[8:], ack)
-	tcp[12], tcp[13] = 10<<4, flags
-	seal4(p)
-	return p
-}
-
-// seal4 computes the checksums of packet4.
-func seal4(p []byte) {
-	p[10], p[11], p[36], p[37] = 0, 0, 0, 0
-	binary.BigEndian.PutUint16(p[10:], ^fold(sum(0, p[:ipv4Header])))
-	binary.BigEndian.PutUint16(p[36:], ^fold(sum(sum(0, p[12:20])+protoTCP+uint32(len(p)-ipv4Header), p[ipv4Header:])))
-}
-
-// A tracker that follows ports without clients takes next to nothing, as an
-// agent has one for each network namespace.
-func TestIdleTrackerIsSmall(t *testing.T) {
-	const trackers = 100
-	idle := make([]*Tracker, trackers)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range idle {
-		idle[i] = NewTracker(Options{})
-		idle[i].SetPorts([]uint16{8080})
-		idle[i].Advance(time.Hour)
-	}
-	runtime.ReadMemStats(&after)
-	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/trackers, uint64(1024))
-	runtime.KeepAlive(idle)
 }

@@ -1,6 +1,10 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 // start is connect(2). Linux repeats a SYN after 1, 2, 4 … s.
 func (c *simulatedClient) start() {
@@ -17,7 +21,7 @@ func (c *simulatedClient) syn(timeout time.Duration) {
 	if c.connected || c.dead {
 		return
 	}
-	c.in(flagSYN, c.isn, 0, 0)
+	c.in(packet.FlagSYN, c.isn, 0, 0)
 	c.m.after(timeout, func() { c.syn(2 * timeout) })
 }
 
@@ -28,25 +32,25 @@ func (c *simulatedClient) fail(how Outcome) {
 // receive is the client's kernel.
 func (c *simulatedClient) receive(flags uint8, seq, ack uint32, payload int) {
 	switch {
-	case c.dead && flags&flagRST == 0:
-		c.in(flagRST, ack, 0, 0)
+	case c.dead && flags&packet.FlagRST == 0:
+		c.in(packet.FlagRST, ack, 0, 0)
 	case c.dead:
-	case flags&flagRST != 0 && c.closed:
+	case flags&packet.FlagRST != 0 && c.closed:
 		c.dead = true
-	case flags&flagRST != 0:
+	case flags&packet.FlagRST != 0:
 		c.fail(Reset)
-	case flags&flagSYN != 0 && !c.connected:
+	case flags&packet.FlagSYN != 0 && !c.connected:
 		c.connected, c.serverISN = true, seq
 		c.ack()
 		c.use()
-	case flags&flagSYN != 0:
+	case flags&packet.FlagSYN != 0:
 		c.ack()
 	case c.connected:
 		c.segment(flags, seq, ack, payload)
 	}
 }
 
-func (c *simulatedClient) ack() { c.in(flagACK, c.isn+1+c.sent, c.serverISN+1+c.got, 0) }
+func (c *simulatedClient) ack() { c.in(packet.FlagACK, c.isn+1+c.sent, c.serverISN+1+c.got, 0) }
 
 // use sends the request, and waits.
 func (c *simulatedClient) use() {
@@ -77,11 +81,11 @@ func (c *simulatedClient) send(timeout time.Duration) {
 		return
 	}
 	if !c.check && c.acked < requestBytes {
-		c.in(flagACK, c.isn+1, c.serverISN+1+c.got, requestBytes)
+		c.in(packet.FlagACK, c.isn+1, c.serverISN+1+c.got, requestBytes)
 		c.retransmitted = c.repeats > 1
 	}
 	if c.finSent && (c.check || c.acked >= requestBytes || c.repeats == 1) {
-		c.in(flagFIN|flagACK, c.isn+c.sent, c.serverISN+1+c.got, 0)
+		c.in(packet.FlagFIN|packet.FlagACK, c.isn+c.sent, c.serverISN+1+c.got, 0)
 	}
 	c.m.after(timeout, func() { c.send(min(2*timeout, rtoMost)) })
 }
@@ -99,7 +103,7 @@ func (c *simulatedClient) close() {
 func (c *simulatedClient) fin() {
 	c.finSent = true
 	c.sent++
-	c.in(flagFIN|flagACK, c.isn+c.sent, c.serverISN+1+c.got, 0)
+	c.in(packet.FlagFIN|packet.FlagACK, c.isn+c.sent, c.serverISN+1+c.got, 0)
 	if idle := c.acked >= c.sent-1; idle {
 		c.repeats = 1
 		timeout := c.m.rto()
@@ -117,18 +121,18 @@ func (c *simulatedClient) segment(flags uint8, seq, ack uint32, payload int) {
 	off := seq - c.serverISN - 1
 	switch {
 	case payload > 0 && c.closed: // TCPAbortOnData
-		c.in(flagRST, ack, 0, 0)
+		c.in(packet.FlagRST, ack, 0, 0)
 		c.dead = true
 		return
 	case payload > 0 && off == c.got:
 		c.got += uint32(payload)
 		c.answered = true
 	}
-	ended := flags&flagFIN != 0 && off+uint32(payload) == c.got
+	ended := flags&packet.FlagFIN != 0 && off+uint32(payload) == c.got
 	if ended {
 		c.got++
 	}
-	if payload > 0 || flags&flagFIN != 0 {
+	if payload > 0 || flags&packet.FlagFIN != 0 {
 		c.ack()
 	}
 	switch {

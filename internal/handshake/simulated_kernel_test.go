@@ -1,13 +1,17 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 // receive is tcp_v4_rcv.
 func (m *simulated) receive(c *simulatedClient, flags uint8, seq, ack uint32, payload int) {
 	switch {
-	case flags&flagRST != 0:
+	case flags&packet.FlagRST != 0:
 		m.receiveRST(c)
-	case flags&flagSYN != 0:
+	case flags&packet.FlagSYN != 0:
 		m.receiveSYN(c)
 	case c.socket != nil && !c.socket.gone:
 		c.socket.receive(flags, seq, ack, payload)
@@ -17,7 +21,7 @@ func (m *simulated) receive(c *simulatedClient, flags uint8, seq, ack uint32, pa
 	case !c.halfOpen && c.cookieAt > 0 && m.now-c.cookieAt < time.Minute && ack-c.cookie-1 < 1<<31:
 		m.complete(c, c.cookie, false, flags, seq, ack, payload)
 	default:
-		m.out(c, flagRST, ack, 0, 0)
+		m.out(c, packet.FlagRST, ack, 0, 0)
 	}
 }
 
@@ -29,7 +33,7 @@ func (m *simulated) receiveSYN(c *simulatedClient) {
 	switch {
 	case c.socket != nil:
 	case c.halfOpen: // inet_rtx_syn_ack
-		m.out(c, flagSYN|flagACK, c.halfISN, c.isn+1, 0)
+		m.out(c, packet.FlagSYN|packet.FlagACK, c.halfISN, c.isn+1, 0)
 	case m.full() || m.half >= m.backlog && m.cookies == 0:
 		m.dropped++
 	case m.cookies == 2 || m.half >= m.backlog:
@@ -38,11 +42,11 @@ func (m *simulated) receiveSYN(c *simulatedClient) {
 		if c.cookie == 0 {
 			c.cookie = m.rand.Uint32() | 1
 		}
-		m.out(c, flagSYN|flagACK, c.cookie, c.isn+1, 0)
+		m.out(c, packet.FlagSYN|packet.FlagACK, c.cookie, c.isn+1, 0)
 	default:
 		c.halfOpen, c.halfISN = true, m.rand.Uint32()|1
 		m.half++
-		m.out(c, flagSYN|flagACK, c.halfISN, c.isn+1, 0)
+		m.out(c, packet.FlagSYN|packet.FlagACK, c.halfISN, c.isn+1, 0)
 		m.repeatSYNACK(c, c.halfISN, time.Second, 0)
 	}
 }
@@ -61,7 +65,7 @@ func (m *simulated) repeatSYNACK(c *simulatedClient, isn uint32, timeout time.Du
 			c.halfOpen = false
 			m.half--
 		default:
-			m.out(c, flagSYN|flagACK, isn, c.isn+1, 0)
+			m.out(c, packet.FlagSYN|packet.FlagACK, isn, c.isn+1, 0)
 			m.repeatSYNACK(c, isn, 2*timeout, repeated+1)
 		}
 	})
@@ -73,7 +77,7 @@ func (m *simulated) complete(c *simulatedClient, isn uint32, half bool, flags ui
 		if m.dropped++; half && m.abort {
 			c.halfOpen = false
 			m.half--
-			m.out(c, flagRST, isn+1, 0, 0)
+			m.out(c, packet.FlagRST, isn+1, 0, 0)
 		}
 		return
 	}
@@ -178,9 +182,9 @@ func (k *simulatedSocket) send(timeout time.Duration) {
 		return
 	}
 	if k.sent > 1 && k.acked < k.sent-1 {
-		m.out(k.c, flagACK, k.isn+1, k.c.isn+1+k.got, answerBytes)
+		m.out(k.c, packet.FlagACK, k.isn+1, k.c.isn+1+k.got, answerBytes)
 	}
-	m.out(k.c, flagFIN|flagACK, k.isn+k.sent, k.c.isn+1+k.got, 0)
+	m.out(k.c, packet.FlagFIN|packet.FlagACK, k.isn+k.sent, k.c.isn+1+k.got, 0)
 	m.after(timeout, func() { k.send(2 * timeout) })
 }
 
@@ -194,12 +198,12 @@ func (k *simulatedSocket) receive(flags uint8, seq, ack uint32, payload int) {
 		k.got += uint32(payload)
 		k.data += uint32(payload)
 	}
-	if flags&flagFIN != 0 && off+uint32(payload) == k.got && !k.finIn {
+	if flags&packet.FlagFIN != 0 && off+uint32(payload) == k.got && !k.finIn {
 		k.finIn = true
 		k.got++
 	}
-	if payload > 0 || flags&flagFIN != 0 {
-		m.out(k.c, flagACK, k.isn+1+min(k.sent, k.acked), k.c.isn+1+k.got, 0)
+	if payload > 0 || flags&packet.FlagFIN != 0 {
+		m.out(k.c, packet.FlagACK, k.isn+1+min(k.sent, k.acked), k.c.isn+1+k.got, 0)
 	}
 	k.wake()
 	if k.finOut && k.acked >= k.sent && k.finIn {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // simulated is a model of the kernel's rules for one listener and its clients, in a time of
@@ -15,7 +17,7 @@ type simulated struct {
 	now     time.Duration
 	events  agenda
 	tracker *Tracker
-	read    []packet // by the tap, not yet taken in
+	read    []taken // by the tap, not yet taken in
 	wide    time.Duration
 
 	// Settings.
@@ -38,9 +40,9 @@ type simulated struct {
 	notedCookies, notedDrops     uint64
 }
 
-type packet struct {
+type taken struct {
 	at time.Duration
-	s  Segment
+	s  packet.Segment
 }
 
 type event struct {
@@ -134,9 +136,9 @@ func (c *simulatedClient) in(flags uint8, seq, ack uint32, payload int) {
 		return
 	}
 	m.after(m.oneWay, func() {
-		m.tap(Segment{
-			Link: Link{Incoming: true, Index: 2}, src: c.addr().Addr().As16(), srcPort: c.port,
-			dst: server.Addr().As16(), dstPort: port, flags: flags, seq: seq, ack: ack, payload: payload,
+		m.tap(packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: c.addr().Addr().As16(), SrcPort: c.port,
+			Dst: server.Addr().As16(), DstPort: port, Flags: flags, Seq: seq, Ack: ack, Payload: payload,
 		})
 		m.receive(c, flags, seq, ack, payload)
 	})
@@ -144,9 +146,9 @@ func (c *simulatedClient) in(flags uint8, seq, ack uint32, payload int) {
 
 // out is a segment of the server.
 func (m *simulated) out(c *simulatedClient, flags uint8, seq, ack uint32, payload int) {
-	m.tap(Segment{
-		Link: Link{Outgoing: true, Index: 2}, dst: c.addr().Addr().As16(), dstPort: c.port,
-		src: server.Addr().As16(), srcPort: port, flags: flags, seq: seq, ack: ack, payload: payload,
+	m.tap(packet.Segment{
+		Link: packet.Link{Outgoing: true, Index: 2}, Dst: c.addr().Addr().As16(), DstPort: c.port,
+		Src: server.Addr().As16(), SrcPort: port, Flags: flags, Seq: seq, Ack: ack, Payload: payload,
 	})
 	if m.rand.Float64() >= m.loss {
 		m.after(m.oneWay, func() { c.receive(flags, seq, ack, payload) })
@@ -158,24 +160,24 @@ func (c *simulatedClient) addr() netip.AddrPort {
 }
 
 // tap reads what its filter lets pass (see filter).
-func (m *simulated) tap(s Segment) {
+func (m *simulated) tap(s packet.Segment) {
 	more := m.now < m.wide || m.tracker.Stalling()
-	client := s.srcPort
+	client := s.SrcPort
 	if s.Outgoing {
-		client = s.dstPort
+		client = s.DstPort
 	}
-	if s.flags&always != 0 || sampled(client, port) || more && s.Incoming {
-		m.read = append(m.read, packet{m.now, s})
+	if s.Flags&packet.Always != 0 || packet.InSubset(client, port) || more && s.Incoming {
+		m.read = append(m.read, taken{m.now, s})
 	}
 }
 
-// drain is what a Tap does each 10 ms (see drainLocked).
+// drain is what a Tap does each 10 ms (see Tap.drainLocked).
 func (m *simulated) drain() {
 	for i := range m.read {
 		m.tracker.Observe(m.read[i].at, &m.read[i].s)
 	}
 	m.read = m.read[:0]
-	if m.now-m.notedAt >= cookieEvery && m.tracker.table.open > 0 {
+	if m.now-m.notedAt >= 200*time.Millisecond && m.tracker.table.open > 0 {
 		if m.cookiesSent != m.notedCookies {
 			m.tracker.Cookies(m.notedAt, m.now)
 		}
@@ -183,12 +185,12 @@ func (m *simulated) drain() {
 			m.tracker.Drops(port, m.notedAt, m.now)
 		}
 		if m.cookiesSent != m.notedCookies || m.dropped != m.notedDrops {
-			m.wide = m.now + wideFor
+			m.wide = m.now + 5*time.Second
 		}
 		m.notedAt, m.notedCookies, m.notedDrops = m.now, m.cookiesSent, m.dropped
 	}
 	m.tracker.Ask(m.now)
-	m.tracker.Advance(max(m.now-lag, 0))
+	m.tracker.Advance(max(m.now-Lag, 0))
 	m.tracker.Widen(m.now < m.wide || m.tracker.Stalling())
 }
 

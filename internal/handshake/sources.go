@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // Source is an address that clients come from.
@@ -33,11 +35,11 @@ type heavy struct {
 }
 
 type heavySlot struct {
-	addr         addr
+	addr         packet.Addr
 	count, error uint64
 }
 
-func (h *heavy) add(a *addr) {
+func (h *heavy) add(a *packet.Addr) {
 	h.total++
 	least := 0
 	for i := range h.used {
@@ -64,7 +66,7 @@ type sources struct {
 	turn        time.Duration // when now was begun
 }
 
-func (s *sources) add(at time.Duration, a *addr) {
+func (s *sources) add(at time.Duration, a *packet.Addr) {
 	s.rotate(at)
 	if s.now == nil {
 		s.now, s.turn = new(heavy), at
@@ -105,7 +107,7 @@ func (s *sources) top(at time.Duration) (top []Source, total uint64) {
 
 func merge(list []Source, slot heavySlot) []Source {
 	sure := slot.count - slot.error
-	ip := slot.addr.netip()
+	ip := slot.addr.Netip()
 	for i := range list {
 		if list[i].Addr == ip {
 			list[i].Clients += sure
@@ -114,8 +116,6 @@ func merge(list []Source, slot heavySlot) []Source {
 	}
 	return append(list, Source{Addr: ip, Clients: sure})
 }
-
-func (a *addr) netip() netip.Addr { return netip.AddrFrom16(*a).Unmap() }
 
 const (
 	mostProxies = 3

@@ -3,12 +3,14 @@ package handshake
 import (
 	"hash/maphash"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // key is what names an attempt among those that are open: a client that uses
 // its port again has given up the earlier attempt.
 type key struct {
-	client     addr
+	client     packet.Addr
 	clientPort uint16
 	endpoint   uint16
 }

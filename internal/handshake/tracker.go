@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // Options of a Tracker. The zero value is that of an ordinary system.
@@ -22,15 +24,14 @@ type Options struct {
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
 	Judged func(Judged)
+	// Clock is the present, where what is observed is older: nil if it is what Ask is told.
+	Clock func() time.Duration
 }
 
 const (
 	defaultMaxOpen = 100_000
 	defaultRetries = 5 // TCP_SYNACK_RETRIES
 	maxEndpoints   = 256
-	// successor marks the interface of packets of a ring that took over, so that
-	// one that both rings show is known as the same (see Tracker.syn).
-	successor      = 1 << 15
 	untrackedOrder = 22 // bits of the sketch: 512 KiB
 	untrackedFor   = time.Minute
 )
@@ -42,13 +43,13 @@ type Tracker struct {
 	retries uint8
 	asked   func(server, client netip.AddrPort, device uint32) Found
 	judged  func(Judged)
-	asking  []int32              // attempts about which the kernel is to be asked
-	present time.Duration        // when it was last asked
-	clock   func() time.Duration // the present, nil for what Ask is told
-	quick   int                  // questions about those that end, since the last Ask
-	ports   []uint16             // sorted
-	local   map[addr]struct{}    // nil: every address is
-	locals  []netip.Prefix       // of more than one address each
+	asking  []int32                  // attempts about which the kernel is to be asked
+	present time.Duration            // when it was last asked
+	clock   func() time.Duration     // Options.Clock
+	quick   int                      // questions about those that end, since the last Ask
+	ports   []uint16                 // sorted
+	local   map[packet.Addr]struct{} // nil: every address is
+	locals  []netip.Prefix           // of more than one address each
 	now     time.Duration
 
 	table     *table
@@ -75,7 +76,7 @@ type Tracker struct {
 }
 
 type endpointKey struct {
-	addr addr
+	addr packet.Addr
 	port uint16
 }
 
@@ -85,6 +86,7 @@ func NewTracker(o Options) *Tracker {
 		retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255)),
 		asked:   o.Socket,
 		judged:  o.Judged,
+		clock:   o.Clock,
 		latest:  none,
 		table:   newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
 		byAddr:  make(map[endpointKey]uint16),
@@ -117,7 +119,7 @@ func (t *Tracker) follows(port uint16) bool {
 // forwards to others are no clients of its. Those of the loopback always are its
 // own.
 func (t *Tracker) SetLocal(addrs []netip.Prefix) {
-	t.local, t.locals = make(map[addr]struct{}, len(addrs)), nil
+	t.local, t.locals = make(map[packet.Addr]struct{}, len(addrs)), nil
 	for _, p := range addrs {
 		if p.IsSingleIP() {
 			t.local[p.Addr().As16()] = struct{}{}
@@ -128,16 +130,19 @@ func (t *Tracker) SetLocal(addrs []netip.Prefix) {
 }
 
 // isLocal reports whether a segment is for this namespace.
-func (t *Tracker) isLocal(s *Segment) bool {
-	if t.local == nil || s.loopback() {
+func (t *Tracker) isLocal(s *packet.Segment) bool {
+	if t.local == nil || s.Loopback() {
 		return true
 	}
-	if _, own := t.local[s.dst]; own {
+	if _, own := t.local[s.Dst]; own {
 		return true
 	}
-	to := s.dst.netip()
+	to := s.Dst.Netip()
 	return slices.ContainsFunc(t.locals, func(p netip.Prefix) bool { return p.Contains(to) })
 }
+
+// Open is how many attempts are followed at the moment.
+func (t *Tracker) Open() int { return t.table.open }
 
 // Foreign counts SYNs to addresses that SetLocal did not name.
 func (t *Tracker) Foreign() uint64 { return t.foreign }
@@ -166,33 +171,33 @@ func (t *Tracker) Widen(wide bool) {
 }
 
 // Observe takes in a segment. It allocates nothing but room for more attempts.
-func (t *Tracker) Observe(at time.Duration, s *Segment) {
+func (t *Tracker) Observe(at time.Duration, s *packet.Segment) {
 	t.now = max(t.now, at)
-	switch s.flags & (flagSYN | flagACK | flagRST) {
-	case flagSYN:
-		if s.Incoming && t.follows(s.dstPort) {
+	switch s.Flags & (packet.FlagSYN | packet.FlagACK | packet.FlagRST) {
+	case packet.FlagSYN:
+		if s.Incoming && t.follows(s.DstPort) {
 			t.syn(at, s)
 		}
-	case flagSYN | flagACK:
+	case packet.FlagSYN | packet.FlagACK:
 		if i := t.fromServer(s); i != none {
 			t.reply(at, i, s)
 		}
-	case flagRST, flagRST | flagACK:
+	case packet.FlagRST, packet.FlagRST | packet.FlagACK:
 		if s.Outgoing {
 			t.unread.observedReset(at)
 		}
 		t.reset(at, s)
-	case flagACK:
+	case packet.FlagACK:
 		t.acknowledged(at, s)
 	}
 }
 
 // acknowledged takes in a segment that is neither SYN nor RST, of either end.
-func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
-	if s.flags&flagFIN != 0 || s.payload > 0 {
+func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
+	if s.Flags&packet.FlagFIN != 0 || s.Payload > 0 {
 		if i := t.fromServer(s); i != none {
 			t.responds(at, t.table.at(i), s)
-			if s.flags&flagFIN == 0 {
+			if s.Flags&packet.FlagFIN == 0 {
 				return
 			}
 			if deadline, ok := t.table.at(i).serverEnds(at, s); ok {
@@ -212,7 +217,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
 		return
 	}
 	e := t.endpoints[a.endpoint]
-	all := a.has(overheard) || sampled(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
+	all := a.has(overheard) || packet.InSubset(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
 	first := a.rtt == 0
 	ask := a.segment(at, s, all)
 	if first && a.rtt > 0 {
@@ -226,11 +231,11 @@ func (t *Tracker) acknowledged(at time.Duration, s *Segment) {
 	}
 }
 
-// responds takes in a segment with data of the server: to a sampled client it is the first
+// responds takes in a segment with data of the server: to a client of the subset it is the first
 // byte of its answer.
-func (t *Tracker) responds(at time.Duration, a *attempt, s *Segment) {
+func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
 	e := t.endpoints[a.endpoint]
-	if s.payload == 0 || a.replies == 0 || s.seq != a.serverISN+1 || a.has(timed|finished|left) || !sampled(a.clientPort, e.port) {
+	if s.Payload == 0 || a.replies == 0 || s.Seq != a.serverISN+1 || a.has(timed|finished|left) || !packet.InSubset(a.clientPort, e.port) {
 		return
 	}
 	a.signs |= timed
@@ -238,21 +243,21 @@ func (t *Tracker) responds(at time.Duration, a *attempt, s *Segment) {
 	e.responses.observe(at - a.first)
 }
 
-func (t *Tracker) fromClient(s *Segment) int32 {
-	if !s.Incoming || !t.follows(s.dstPort) {
+func (t *Tracker) fromClient(s *packet.Segment) int32 {
+	if !s.Incoming || !t.follows(s.DstPort) {
 		return none
 	}
-	return t.find(s.src, s.srcPort, s.dst, s.dstPort)
+	return t.find(s.Src, s.SrcPort, s.Dst, s.DstPort)
 }
 
-func (t *Tracker) fromServer(s *Segment) int32 {
-	if !s.Outgoing || !t.follows(s.srcPort) {
+func (t *Tracker) fromServer(s *packet.Segment) int32 {
+	if !s.Outgoing || !t.follows(s.SrcPort) {
 		return none
 	}
-	return t.find(s.dst, s.dstPort, s.src, s.srcPort)
+	return t.find(s.Dst, s.DstPort, s.Src, s.SrcPort)
 }
 
-func (t *Tracker) find(client addr, clientPort uint16, server addr, port uint16) int32 {
+func (t *Tracker) find(client packet.Addr, clientPort uint16, server packet.Addr, port uint16) int32 {
 	e, ok := t.known(endpointKey{server, port})
 	if !ok {
 		if e, ok = t.byAddr[endpointKey{port: port}]; !ok {
@@ -272,14 +277,14 @@ func (t *Tracker) known(k endpointKey) (i uint16, ok bool) {
 	return i, ok
 }
 
-func (t *Tracker) syn(at time.Duration, s *Segment) {
+func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 	if !t.isLocal(s) {
 		t.foreign++
 		return
 	}
-	k := key{s.src, s.srcPort, t.endpoint(s.dst, s.dstPort)}
+	k := key{s.Src, s.SrcPort, t.endpoint(s.Dst, s.DstPort)}
 	i := t.table.find(&k)
-	if i != none && t.table.at(i).isn != s.seq { // the client has begun again
+	if i != none && t.table.at(i).isn != s.Seq { // the client has begun again
 		if a := t.table.at(i); a.unread() {
 			a.signs |= replaced
 		} else {
@@ -310,16 +315,16 @@ func (t *Tracker) syn(at time.Duration, s *Segment) {
 	t.table.move(i, deadline)
 }
 
-func (t *Tracker) begin(at time.Duration, k *key, s *Segment) {
+func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 	e := t.endpoints[k.endpoint]
 	i := t.table.add(k, at)
 	if i == none {
-		t.sketch(at, e, k, s.seq)
+		t.sketch(at, e, k, s.Seq)
 		return
 	}
 	a := t.table.at(i)
-	a.isn, a.link, a.first = s.seq, uint16(s.Index), at
-	if first, again := t.ended.firstSYN(t.name(k, s.seq)); again {
+	a.isn, a.link, a.first = s.Seq, uint16(s.Index), at
+	if first, again := t.ended.firstSYN(t.name(k, s.Seq)); again {
 		a.first, a.syns = first, 1
 	}
 	deadline := a.syn(at)
@@ -347,25 +352,25 @@ func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
 	}
 }
 
-func (t *Tracker) reply(at time.Duration, i int32, s *Segment) {
+func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 	a := t.table.at(i)
-	if a.replies > 0 && !a.has(owed) && s.seq == a.serverISN && at-a.first-ms(a.lastReply) < duplicate {
+	if a.replies > 0 && !a.has(owed) && s.Seq == a.serverISN && at-a.first-ms(a.lastReply) < duplicate {
 		return // the same packet on another device
 	}
-	if s.ack-a.isn-1 >= maxSYNData {
+	if s.Ack-a.isn-1 >= maxSYNData {
 		return // of an earlier connection
 	}
-	deadline := a.reply(at, s.seq, t.wide && at >= t.widened)
+	deadline := a.reply(at, s.Seq, t.wide && at >= t.widened)
 	t.restage(a)
 	t.table.move(i, deadline)
 }
 
 // reset asks both ways: on the loopback a port can be the client's as well.
-func (t *Tracker) reset(at time.Duration, s *Segment) {
+func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
 	if i := t.fromServer(s); i != none {
 		t.resetAt = at
 		a := t.table.at(i)
-		if (a.unread() || a.supposed() && !a.has(counted)) && s.seq != 0 {
+		if (a.unread() || a.supposed() && !a.has(counted)) && s.Seq != 0 {
 			t.forget(i) // before a response, or after
 			return
 		}
@@ -445,7 +450,7 @@ func (t *Tracker) after(at time.Duration, a *attempt) (deadline time.Duration) {
 }
 
 // endpoint finds or makes the account of an address and port.
-func (t *Tracker) endpoint(a addr, port uint16) (i uint16) {
+func (t *Tracker) endpoint(a packet.Addr, port uint16) (i uint16) {
 	if i, ok := t.known(endpointKey{a, port}); ok {
 		return i
 	}
@@ -454,7 +459,7 @@ func (t *Tracker) endpoint(a addr, port uint16) (i uint16) {
 		return i
 	}
 	if len(t.byAddr) >= maxEndpoints {
-		a = addr{}
+		a = packet.Addr{}
 	}
 	e := &endpoint{addr: a, port: port}
 	if n := len(t.unused); n > 0 {

@@ -26,7 +26,8 @@ type Count struct {
 	Began, Ended time.Duration
 }
 
-func (c Counters) sub(before Counters) Counters {
+// Sub is what they have moved by since.
+func (c Counters) Sub(before Counters) Counters {
 	return Counters{
 		Sent: c.Sent - before.Sent, Drops: c.Drops - before.Drops, Cookies: c.Cookies - before.Cookies,
 		Repeats: c.Repeats - before.Repeats, Resets: c.Resets - before.Resets,
@@ -40,9 +41,9 @@ func (c Counters) calm() bool {
 	return c.Drops == 0 && c.Cookies == 0 && c.Repeats == 0 && c.Resets == 0 && c.Aborted == 0
 }
 
-// calmButStrayResets is calm, besides RSTs that no connection ended by: they answered a
+// CalmButStrayResets is calm, besides RSTs that no connection ended by: they answered a
 // segment of no connection, or a SYN to a port without a listener.
-func (c Counters) calmButStrayResets() bool {
+func (c Counters) CalmButStrayResets() bool {
 	if c.Killed == 0 {
 		c.Resets = 0
 	}
@@ -74,6 +75,10 @@ type Found struct {
 	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
 }
 
+// Lag is how long a packet can be in a block that the kernel has not handed over to a Tap: the
+// time of a block twice, and a timer that is late. A Report is of that long ago.
+const Lag = 250 * time.Millisecond
+
 // While packets that leave are not read, a client is known to have been let in by what it
 // sends itself: its FIN, or a RST within its connection. Of the others the kernel is asked.
 const (
@@ -83,8 +88,8 @@ const (
 	// since: by then it has repeated a SYN-ACK that was not answered.
 	unreadPatience = synAckTimeout + slack
 	// missingPatience is how long a client without a socket may have a FIN that has not
-	// been read: the lag of a Tap.
-	missingPatience = time.Second / 4
+	// been read.
+	missingPatience = Lag
 	// doubtPatience is until the counters have been read that belong to a doubt.
 	doubtPatience = time.Second / 2
 	// settleMost bounds the questions at one time; about the other clients they are
@@ -143,7 +148,7 @@ func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.
 // is after at.
 func (t *Tracker) ResumeOutgoing(at time.Duration, base, now Count) {
 	t.comeBack()
-	moved := now.sub(base.Counters)
+	moved := now.Sub(base.Counters)
 	t.unread = unread{
 		from: t.unread.from, to: at, calmTo: math.MaxInt64,
 		moved: moved, since: base.Ended, until: now.Began, calm: moved.calm(), due: true,

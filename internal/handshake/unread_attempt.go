@@ -1,11 +1,15 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 // proves reports whether a segment of the client shows that it had a SYN-ACK.
-func (a *attempt) proves(s *Segment) bool {
-	sent := s.seq - a.isn - 1
-	return s.flags&flagACK != 0 && sent < maxUpload || s.flags&flagRST != 0 && sent < maxFlight
+func (a *attempt) proves(s *packet.Segment) bool {
+	sent := s.Seq - a.isn - 1
+	return s.Flags&packet.FlagACK != 0 && sent < maxUpload || s.Flags&packet.FlagRST != 0 && sent < maxFlight
 }
 
 // heard takes in the client's SYN, whose answer is not read.

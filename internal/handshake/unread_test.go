@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // oneWayScript is a script whose outgoing packets are not read from its beginning on, and
@@ -32,7 +34,7 @@ func (s *script) resume(moved Counters) {
 	s.tracker.ResumeOutgoing(s.at, Count{Counters{}, base, base}, Count{moved, now, now})
 }
 
-func (s *script) fin() { s.in(flagFIN|flagACK, s.isn+101, serverISN+501) }
+func (s *script) fin() { s.in(packet.FlagFIN|packet.FlagACK, s.isn+101, serverISN+501) }
 
 // trust has a client come whose connection is found, and end.
 func (s *script) trust(met *Socket) {
@@ -60,11 +62,11 @@ func TestUnread(t *testing.T) {
 		delay     float64
 	}{
 		"its FIN":                     {NoSocket, func(s *script) { s.syn(); s.fin() }, Connected, false, 0},
-		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(flagRST|flagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
-		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+101, 0) }, Connected, false, 0},
-		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(flagRST, s.isn+1, 0) }, HalfOpen, false, 0},
+		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST|packet.FlagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
+		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+101, 0) }, Connected, false, 0},
+		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+1, 0) }, HalfOpen, false, 0},
 		"a connection":                {Connection, func(s *script) { s.syn() }, Connected, false, 0},
-		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(flagFIN|flagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
+		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
 		"let in with its second SYN":  {Connection, func(s *script) { s.syns(0, 1) }, Delayed, false, 1},
 		"the SYN-ACK is seen as well": {NoSocket, func(s *script) { s.syn(); s.synAck() }, Connected, false, 0},
 		"and repeated":                {HalfOpenSocket, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1); s.has(Connection) }, Delayed, false, 1},
@@ -95,10 +97,14 @@ func TestUnread(t *testing.T) {
 		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), Refused, false, 0},
 		"refused or killed":            {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
 		"refused or dropped":           {NoSocket, resumed(Counters{Resets: 1, Drops: 1}), 0, true, 0},
-		"refused, and that is seen":    {NoSocket, func(s *script) { s.syn(); s.out(flagRST|flagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused, false, 0},
-		"reset, and that is seen":      {Connection, func(s *script) { resumed(Counters{Resets: 1})(s); s.out(flagRST, serverISN+1, 0) }, 0, true, 0},
-		"nobody can be asked":          {SocketUnknown, resumed(Counters{Drops: 1}), 0, true, 0},
-		"with another of its port":     {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, Connected, true, 0},
+		"refused, and that is seen": {NoSocket, func(s *script) {
+			s.syn()
+			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
+			s.resume(Counters{Resets: 1})
+		}, Refused, false, 0},
+		"reset, and that is seen":  {Connection, func(s *script) { resumed(Counters{Resets: 1})(s); s.out(packet.FlagRST, serverISN+1, 0) }, 0, true, 0},
+		"nobody can be asked":      {SocketUnknown, resumed(Counters{Drops: 1}), 0, true, 0},
+		"with another of its port": {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, Connected, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := c.met
@@ -387,7 +393,7 @@ func TestMissingThenAnswered(t *testing.T) {
 	}{
 		"its FIN":     {func(s *script) { s.fin() }, Connected},
 		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, Delayed},
-		"a refusal":   {func(s *script) { s.out(flagRST|flagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused},
+		"a refusal":   {func(s *script) { s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused},
 		"its SYN-ACK": {func(s *script) { s.synAck() }, Connected},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func All() []Proof {
 		},
 		{
 			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose, 2,000 traces of a simulated kernel", Minutes: 10, Root: true, Needs: net,
-			Run: goTest("./internal/handshake", "^Test(ManyClients|LongSpoofedFlood|Netem|Sockets)$", "60m"), Covers: clients,
+			Run: goTest("./internal/handshake/...", "^Test(ManyClients|LongSpoofedFlood|Netem|Sockets)$", "60m"), Covers: clients,
 		},
 		{
 			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,

@@ -1,8 +1,11 @@
-package handshake
+// Package packet reads the TCP segments of handshakes from raw packets, and makes the program by
+// which the kernel picks them. It is pure.
+package packet
 
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 )
 
 // Link says how a packet passed the tap (sockaddr_ll and tpacket3_hdr).
@@ -16,40 +19,47 @@ type Link struct {
 	Verified bool
 }
 
+// Successor marks the Index of packets of a ring that took over, so that one that both rings
+// show is known as the same.
+const Successor = 1 << 15
+
 // TCP's flags (RFC 9293, 3.1).
 const (
-	flagFIN = 1 << iota
-	flagSYN
-	flagRST
+	FlagFIN = 1 << iota
+	FlagSYN
+	FlagRST
 	_
-	flagACK
+	FlagACK
 )
 
-// addr is an IPv6 address, or an IPv4 one mapped into IPv6.
-type addr [16]byte
+// Addr is an IPv6 address, or an IPv4 one mapped into IPv6.
+type Addr [16]byte
+
+// Netip is the address as netip has it.
+func (a *Addr) Netip() netip.Addr { return netip.AddrFrom16(*a).Unmap() }
 
 // Segment is a TCP header, and the addresses of the IP header before it.
 type Segment struct {
 	Link
-	src, dst         addr
-	srcPort, dstPort uint16
-	seq, ack         uint32
-	payload          int // bytes behind the TCP header
-	flags            uint8
+	Src, Dst         Addr
+	SrcPort, DstPort uint16
+	Seq, Ack         uint32
+	Payload          int // bytes behind the TCP header
+	Flags            uint8
 }
 
 // The reasons why a packet is none that the kernel's TCP would take.
 var (
-	ErrTruncated   = errors.New("handshake: packet is cut off or its lengths contradict each other")
-	ErrNotTCP      = errors.New("handshake: not an unfragmented TCP segment")
-	ErrChecksum    = errors.New("handshake: wrong checksum, or one that cannot be verified")
-	ErrBadAddress  = errors.New("handshake: an address that no connection has")
-	ErrNoHandshake = errors.New("handshake: flags that no handshake has")
+	ErrTruncated   = errors.New("packet: cut off or its lengths contradict each other")
+	ErrNotTCP      = errors.New("packet: not an unfragmented TCP segment")
+	ErrChecksum    = errors.New("packet: wrong checksum, or one that cannot be verified")
+	ErrBadAddress  = errors.New("packet: an address that no connection has")
+	ErrNoHandshake = errors.New("packet: flags that no handshake has")
 )
 
 const (
 	protoTCP    = 6
-	ipv4Header  = 20 // without options
+	IPv4Header  = 20 // without options
 	ipv6Header  = 40
 	tcpHeader   = 20 // without options
 	moreOrLater = 0x3fff
@@ -74,7 +84,7 @@ func Decode(b []byte, link Link) (Segment, error) {
 // ipv4 follows ip_rcv_core (net/ipv4/ip_input.c).
 func (s *Segment) ipv4(b []byte) error {
 	header := int(b[0]&0xf) * 4
-	if header < ipv4Header || len(b) < header {
+	if header < IPv4Header || len(b) < header {
 		return ErrTruncated
 	}
 	total := int(binary.BigEndian.Uint16(b[2:]))
@@ -86,8 +96,8 @@ func (s *Segment) ipv4(b []byte) error {
 	case s.Incoming && fold(sum(0, b[:header])) != 0xffff:
 		return ErrChecksum
 	}
-	s.src, s.dst = mapped(b[12:16]), mapped(b[16:20])
-	if s.Incoming && (!usable4(b[12:16]) || !usable4(b[16:20]) || !s.loopback() && (b[12] == 127 || b[16] == 127)) {
+	s.Src, s.Dst = mapped(b[12:16]), mapped(b[16:20])
+	if s.Incoming && (!usable4(b[12:16]) || !usable4(b[16:20]) || !s.Loopback() && (b[12] == 127 || b[16] == 127)) {
 		return ErrBadAddress
 	}
 	return s.tcp(b[header:], total-header, sum(0, b[12:20]))
@@ -106,8 +116,8 @@ func (s *Segment) ipv6(b []byte) error {
 	case payload < tcpHeader || payload > s.Length-ipv6Header:
 		return ErrTruncated
 	}
-	s.src, s.dst = addr(b[8:24]), addr(b[24:40])
-	if s.Incoming && (!s.src.usable6(s.loopback()) || !s.dst.usable6(s.loopback())) {
+	s.Src, s.Dst = Addr(b[8:24]), Addr(b[24:40])
+	if s.Incoming && (!s.Src.usable6(s.Loopback()) || !s.Dst.usable6(s.Loopback())) {
 		return ErrBadAddress
 	}
 	return s.tcp(b[ipv6Header:], payload, sum(0, b[8:40]))
@@ -123,10 +133,10 @@ func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
 	if header < tcpHeader || header > length || len(b) < header {
 		return ErrTruncated
 	}
-	s.srcPort, s.dstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	s.seq, s.ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
-	s.flags, s.payload = b[13], length-header
-	if s.flags&flagSYN != 0 && s.flags&(flagFIN|flagRST) != 0 {
+	s.SrcPort, s.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	s.Seq, s.Ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
+	s.Flags, s.Payload = b[13], length-header
+	if s.Flags&FlagSYN != 0 && s.Flags&(FlagFIN|FlagRST) != 0 {
 		return ErrNoHandshake
 	}
 	if s.Verified || !s.Incoming {
@@ -138,10 +148,10 @@ func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
 	return nil
 }
 
-// loopback: only there a packet is both.
-func (s *Segment) loopback() bool { return s.Incoming && s.Outgoing }
+// Loopback: only there a packet is both.
+func (s *Segment) Loopback() bool { return s.Incoming && s.Outgoing }
 
-func mapped(b []byte) (a addr) {
+func mapped(b []byte) (a Addr) {
 	a[10], a[11] = 0xff, 0xff
 	copy(a[12:], b)
 	return a
@@ -156,7 +166,7 @@ func usable4(b []byte) bool {
 
 // usable6 is false for the unspecified address, multicast, mapped IPv4, and
 // beyond the loopback for ::1.
-func (a *addr) usable6(loopback bool) bool {
+func (a *Addr) usable6(loopback bool) bool {
 	high, low := binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:])
 	switch {
 	case a[0] == 0xff, high == 0 && low == 0, high == 0 && low>>32 == 0xffff:

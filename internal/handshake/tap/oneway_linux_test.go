@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"net"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -18,7 +19,7 @@ import (
 
 // options adds what an agent gives a tap; and in a world that is one way what it needs to
 // ignore outgoing packets, and to begin with that.
-func (w world) options(t testing.TB, o TapOptions) TapOptions {
+func (w world) options(t testing.TB, o Options) Options {
 	if o.Socket == nil {
 		o.Socket = socketsOf(t, w.server)
 	}
@@ -29,7 +30,7 @@ func (w world) options(t testing.TB, o TapOptions) TapOptions {
 	o.Dropped = droppedOfPorts(t, w.server)
 	if w.oneWay {
 		o.Calm = true
-		o.Counters = func() (Counters, error) {
+		o.Counters = func() (handshake.Counters, error) {
 			if w.counting != nil {
 				w.counting()
 			}
@@ -57,7 +58,7 @@ func droppedOfPorts(t testing.TB, ns *nettest.NS) func() (map[uint16]uint64, err
 	}
 }
 
-func (w world) counters(t testing.TB) (c Counters, err error) {
+func (w world) counters(t testing.TB) (c handshake.Counters, err error) {
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	w.server.Do(func() {
@@ -110,7 +111,7 @@ func oneWayCalm(t *testing.T, w world) {
 	}
 	n := uint64(len(kinds) * each)
 	e := decided(t, tap, l.Addr, n)
-	require.Equal(t, [NumOutcomes]uint64{Connected: n}, e.Clients)
+	require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: n}, e.Clients)
 	require.Zero(t, e.Untracked)
 	r, err := tap.Report()
 	require.NoError(t, err)
@@ -155,7 +156,7 @@ func TestOneWayStop(t *testing.T) {
 		_, failed := settled(t, w.connect(t, l.Addr, out))
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, l.Addr, 1+in+out)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + in, Refused: out}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + in, handshake.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -184,7 +185,7 @@ func TestOneWayStopWhileCounting(t *testing.T) {
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		turn <- struct{}{}
 		e := decided(t, tap, l.Addr, 1+1+out)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + 1, Refused: out}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + 1, handshake.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -203,7 +204,7 @@ func TestOneWaySilentDrops(t *testing.T) {
 			c.close() // after a single SYN
 		}
 		e := decided(t, tap, l.Addr, 1+clients)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1, GaveUp: clients}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1, handshake.GaveUp: clients}, e.Clients)
 		require.Zero(t, e.Untracked)
 		time.Sleep(2 * calmFor)
 		r, err := tap.Report()
@@ -236,13 +237,13 @@ func TestOneWayStrayResets(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.OneWay, "%d", turn)
 		}
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + turns*each}, decided(t, tap, l.Addr, 1+turns*each).Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + turns*each}, decided(t, tap, l.Addr, 1+turns*each).Clients)
 		l.Close()
 		const out = 40
 		_, failed := settled(t, w.connect(t, l.Addr, out))
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, l.Addr, 1+turns*each+out)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1 + turns*each, Refused: out}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + turns*each, handshake.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -256,7 +257,7 @@ func TestOneWayHalfOpen(t *testing.T) {
 		const clients = 50
 		w.clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, clients) })
 		e := decided(t, tap, l.Addr, 1+clients)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 1, HalfOpen: clients}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1, handshake.HalfOpen: clients}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -268,7 +269,7 @@ func TestLongOneWayByNeed(t *testing.T) {
 	across(t, "veth", nettest.Veth, func(t *testing.T, w world) {
 		w.oneWay = true
 		l := w.listen(t, 200)
-		o := w.options(t, TapOptions{Ports: []uint16{l.Addr.Port()}})
+		o := w.options(t, Options{Ports: []uint16{l.Addr.Port()}})
 		o.Calm = false
 		var tap *Tap
 		w.server.Do(func() {
@@ -300,7 +301,7 @@ func TestLongOneWayByNeed(t *testing.T) {
 		stop()
 		is(false)
 		e := decided(t, tap, l.Addr, 1)
-		require.Equal(t, just(Refused), e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Refused: 1}, e.Clients)
 	})
 }
 
@@ -369,7 +370,7 @@ func TestLongOneWayMany(t *testing.T) {
 			}
 		})
 		e := decided(t, tap, open.Addr, n)
-		require.Equal(t, [NumOutcomes]uint64{Connected: n}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: n}, e.Clients)
 		require.Zero(t, e.Untracked)
 	}
 	acrossOneWay(t, try)
@@ -389,7 +390,7 @@ func TestLongOneWayTurns(t *testing.T) {
 		stay := w.connect(t, open.Addr, 1) // acceptAll closes it; this end does not
 		settled(t, stay)
 		drops := w.listenDrops(t)
-		want := map[netip.AddrPort][NumOutcomes]uint64{open.Addr: {Connected: 1}}
+		want := map[netip.AddrPort][handshake.NumOutcomes]uint64{open.Addr: {handshake.Connected: 1}}
 		targets := []netip.AddrPort{open.Addr, full.Addr, closed}
 		const turns, each = 12, 600
 		for turn := range turns {

@@ -1,10 +1,12 @@
-package handshake
+package tap
 
 import (
 	"errors"
 	"time"
 
 	"golang.org/x/net/bpf"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // fit is what it takes to have a ring as large as it needs to be. The pages of a
@@ -84,7 +86,7 @@ func (t *Tap) resize(at time.Duration) {
 func (t *Tap) replace(at time.Duration, s size) {
 	var next *ring
 	err := t.o.Inside(func() (err error) {
-		next, err = openRing(filter(t.ports, t.reading), s)
+		next, err = openRing(packet.Filter(t.ports, t.reading), s)
 		if err == nil && t.oneWay.on {
 			err = next.ignoreOutgoing(true)
 		}
@@ -93,7 +95,7 @@ func (t *Tap) replace(at time.Duration, s size) {
 	if err != nil {
 		return // the ring that there is does, as well as it can
 	}
-	next.mark = t.ring.mark ^ successor
+	next.mark = t.ring.mark ^ packet.Successor
 	nothing := []bpf.Instruction{bpf.RetConstant{Val: 0}}
 	if err := t.ring.refilter(nothing); err != nil {
 		_ = next.close()

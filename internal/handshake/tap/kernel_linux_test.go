@@ -1,8 +1,7 @@
-package handshake
+package tap
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -85,7 +85,7 @@ func (w world) tap(t *testing.T, ports ...uint16) *Tap {
 	var tap *Tap
 	w.server.Do(func() {
 		var err error
-		tap, err = Open(w.options(t, TapOptions{Ports: ports}))
+		tap, err = Open(w.options(t, Options{Ports: ports}))
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = tap.Close() })
@@ -175,9 +175,9 @@ func sockaddrOf(to netip.AddrPort) unix.Sockaddr {
 }
 
 // decided waits until the tap has decided n clients of an address, and no more.
-func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) Endpoint {
+func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) handshake.Endpoint {
 	t.Helper()
-	var found Endpoint
+	var found handshake.Endpoint
 	require.Eventually(t, func() bool {
 		found = countedAt(t, tap, addr)
 		return sumOf(found.Clients) >= n
@@ -187,7 +187,7 @@ func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) Endpoint {
 }
 
 // countedAt is what the tap has counted of an address.
-func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found Endpoint) {
+func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found handshake.Endpoint) {
 	t.Helper()
 	r, err := tap.Report()
 	require.NoError(t, err)
@@ -199,8 +199,6 @@ func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found Endpoint) {
 	}
 	return found
 }
-
-func (e *Endpoint) String() string { return fmt.Sprintf("%+v", *e) }
 
 // A listener with backlog 5 that never accepts: six clients are in, whatever
 // the others do; these give up.
@@ -216,8 +214,15 @@ func TestGaveUp(t *testing.T) {
 			c.close() // its connect timeout is over: it sends no second SYN
 		}
 		e := decided(t, tap, l.Addr, room+clients)
-		require.EqualValues(t, room, e.Clients[Connected])
-		require.EqualValues(t, clients, e.Clients[GaveUp])
+		require.EqualValues(t, room, e.Clients[handshake.Connected])
+		require.EqualValues(t, clients, e.Clients[handshake.GaveUp])
 		require.EqualValues(t, clients, e.Losers[0].Clients)
 	})
+}
+
+func sumOf(clients [handshake.NumOutcomes]uint64) (n uint64) {
+	for _, c := range clients {
+		n += c
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -21,7 +22,7 @@ func TestNoPayload(t *testing.T) {
 	var r *ring
 	ns.Do(func() {
 		var err error
-		r, err = openRing(filter([]uint16{l.Addr.Port()}, reading{more: true}), small())
+		r, err = openRing(packet.Filter([]uint16{l.Addr.Port()}, packet.Reading{More: true}), small())
 		require.NoError(t, err)
 	})
 	defer func() { require.NoError(t, r.close()) }()
@@ -33,13 +34,13 @@ func TestNoPayload(t *testing.T) {
 
 	carried := false
 	require.Eventually(t, func() bool {
-		r.read(func(_ time.Duration, b []byte, link Link) {
-			s, err := Decode(b, link)
+		r.read(func(_ time.Duration, b []byte, link packet.Link) {
+			s, err := packet.Decode(b, link)
 			require.NoError(t, err)
-			headers := ipv4Header + int(b[ipv4Header+12]>>4)*4
+			headers := packet.IPv4Header + int(b[packet.IPv4Header+12]>>4)*4
 			require.Len(t, b, headers)
 			carried = carried || link.Length == headers+len(secret)
-			require.NotZero(t, s.flags)
+			require.NotZero(t, s.Flags)
 		})
 		return carried
 	}, 60*time.Second, time.Millisecond, "the packet with the request is seen")

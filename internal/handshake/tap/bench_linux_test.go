@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"io"
@@ -36,7 +36,7 @@ func BenchmarkTap(b *testing.B) {
 				var tap *Tap
 				ns.Do(func() {
 					var err error
-					tap, err = Open(TapOptions{Ports: []uint16{uint16(server.Listener.Addr().(*net.TCPAddr).Port)}})
+					tap, err = Open(Options{Ports: []uint16{uint16(server.Listener.Addr().(*net.TCPAddr).Port)}})
 					require.NoError(b, err)
 				})
 				defer tap.Close()
@@ -120,7 +120,7 @@ func BenchmarkPacket(b *testing.B) {
 			if tapped == 1 {
 				ns.Do(func() {
 					var err error
-					tap, err = Open(TapOptions{Ports: []uint16{to.Port()}})
+					tap, err = Open(Options{Ports: []uint16{to.Port()}})
 					require.NoError(b, err)
 				})
 			}
@@ -191,7 +191,7 @@ func benchmarkConnection(b *testing.B, w world) {
 	})
 	file := l.File(b)
 	defer file.Close()
-	without, taps := TapOptions{}, []TapOptions{{Ports: []uint16{l.Addr.Port()}}, {Ports: []uint16{l.Addr.Port()}}}
+	without, taps := Options{}, []Options{{Ports: []uint16{l.Addr.Port()}}, {Ports: []uint16{l.Addr.Port()}}}
 	oneWay := w
 	oneWay.oneWay = true
 	taps[0] = oneWay.options(b, taps[0])
@@ -216,7 +216,7 @@ func median(list []time.Duration) time.Duration {
 }
 
 // connections is the processor time of one of some hundred, one after the other.
-func (w world) connections(b *testing.B, o TapOptions, listener *os.File, to netip.AddrPort) (each time.Duration) {
+func (w world) connections(b *testing.B, o Options, listener *os.File, to netip.AddrPort) (each time.Duration) {
 	const n = 400
 	if o.Ports != nil {
 		w.server.Do(func() {

@@ -1,22 +1,26 @@
-package handshake
+// Package tap reads the handshakes of a network namespace from the kernel (packet(7)): incoming
+// SYNs and RSTs, outgoing SYN-ACKs and RSTs, of the watched ports only, cut off behind the TCP
+// header. A handshake.Tracker judges them.
+//
+// A Tap drains its ring (ring, ready) at its pace, gives it the size that it needs (fit), tells
+// the Tracker what the namespace's counters show (trouble), and leaves out what is sent while
+// they show that nobody is in trouble (oneway).
+package tap
 
 import (
 	"errors"
 	"net/netip"
-	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
 )
 
-// Lag is how long a packet can be in a block that the kernel has not handed over: the time of
-// a block twice, and a timer that is late. A Report is of that long ago.
-const Lag = 250 * time.Millisecond
-
-// TapOptions are what a Tap follows, and what it asks about its namespace.
-type TapOptions struct {
-	Options
+// Options are what a Tap follows, and what it asks about its namespace.
+type Options struct {
+	handshake.Options
 	Ports []uint16
 	// Counters are the namespace's. With them, and with Options.Socket, outgoing packets
 	// are not read while many are sent and no client is in trouble.
-	Counters func() (Counters, error)
+	Counters func() (handshake.Counters, error)
 	// Trouble is read while an attempt is open. Without it a SYN cookie is taken for an
 	// ordinary SYN-ACK, and no ACK for dropped.
 	Trouble func() (Trouble, error)
@@ -43,7 +47,7 @@ type Trouble struct {
 
 // Report is what a Tap has counted since it was opened.
 type Report struct {
-	Endpoints []Endpoint // that have had a client, by port and address
+	Endpoints []handshake.Endpoint // that have had a client, by port and address
 	// Lost packets found no room in the ring: outcomes may be wrong by as many.
 	Lost uint64
 	// Ignored packets were none that the kernel's TCP takes: see Decode's errors.
@@ -57,7 +61,7 @@ type Report struct {
 
 var (
 	// ErrClosed is what a closed Tap answers.
-	ErrClosed = errors.New("handshake: the tap is closed")
+	ErrClosed = errors.New("tap: closed")
 	// ErrNotSupported is what Open answers on systems other than Linux.
-	ErrNotSupported = errors.New("handshake: not supported on this system")
+	ErrNotSupported = errors.New("tap: not supported on this system")
 )

@@ -1,29 +1,32 @@
-package handshake
+package tap
 
 import (
 	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // Tap follows the handshakes of a network namespace. Its methods may be called
 // from any goroutine.
 type Tap struct {
-	o     TapOptions
+	o     Options
 	start time.Time
 	done  chan struct{}
 
 	mu       sync.Mutex // of all below, and of the ring's memory
 	ring     *ring
 	fit      fit
-	tracker  *Tracker
+	tracker  *handshake.Tracker
 	ports    []uint16
 	ignored  uint64
 	closed   bool
 	filtered error // of the latest change of the filter that the tap made by itself
 
-	reading    reading
+	reading    packet.Reading
 	wideUntil  time.Duration
 	oneWay     oneWay
 	pace       pace
@@ -33,16 +36,15 @@ type Tap struct {
 	troubleAt  time.Duration
 	foreign    uint64
 	localAt    time.Duration
-	observedFn func(time.Duration, []byte, Link) // observe, made once, to allocate nothing a block
-	offset     time.Duration                     // from a packet's time to the tap's
+	observedFn func(time.Duration, []byte, packet.Link) // observe, made once, to allocate nothing a block
+	offset     time.Duration                            // from a packet's time to the tap's
 }
 
 const (
-	lag = Lag
 	// wideFor is how long the clients' other segments are observed after a SYN
 	// cookie, or a drop.
 	wideFor = 5 * time.Second
-	// cookieEvery and retireAfter together stay below lag: what is decided up to then
+	// cookieEvery and retireAfter together stay below Lag: what is decided up to then
 	// is decided with the cookies known.
 	cookieEvery  = 200 * time.Millisecond
 	addressEvery = time.Second
@@ -50,10 +52,11 @@ const (
 
 // Open taps the network namespace of the calling thread. It needs CAP_NET_RAW
 // there; without it the error is fs.ErrPermission.
-func Open(o TapOptions) (*Tap, error) {
-	t := &Tap{o: o, start: time.Now(), done: make(chan struct{}), tracker: NewTracker(o.Options)}
+func Open(o Options) (*Tap, error) {
+	t := &Tap{o: o, start: time.Now(), done: make(chan struct{})}
 	t.observedFn = t.observe
-	t.tracker.clock = func() time.Duration { return time.Since(t.start) }
+	t.o.Clock = func() time.Duration { return time.Since(t.start) }
+	t.tracker = handshake.NewTracker(t.o.Options)
 	t.ports = slices.Clone(o.Ports)
 	t.tracker.SetPorts(t.ports)
 	if err := t.readAddresses(); err != nil {
@@ -73,7 +76,7 @@ func Open(o TapOptions) (*Tap, error) {
 		t.opened = c.Opened
 	}
 	var err error
-	if t.ring, err = openRing(filter(t.ports, reading{}), t.firstSize()); err != nil {
+	if t.ring, err = openRing(packet.Filter(t.ports, packet.Reading{}), t.firstSize()); err != nil {
 		return nil, err
 	}
 	if t.countsSockets() {
@@ -140,15 +143,15 @@ func (t *Tap) drainLocked() (any bool) {
 	t.checkTroubles(at)
 	t.chooseDirections(at)
 	t.tracker.Ask(at)
-	t.tracker.Advance(max(at-lag, 0))
+	t.tracker.Advance(max(at-handshake.Lag, 0))
 	t.adjust(at)
 	t.resize(at)
 	t.wake(now)
 	return any
 }
 
-func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
-	s, err := Decode(b, link)
+func (t *Tap) observe(stamp time.Duration, b []byte, link packet.Link) {
+	s, err := packet.Decode(b, link)
 	if err != nil {
 		t.ignored++
 		return
@@ -158,7 +161,7 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link Link) {
 
 // adjust observes more of the clients while what they answer, or how they end, matters.
 func (t *Tap) adjust(at time.Duration) {
-	r := reading{oneWay: t.oneWay.on, more: at < t.wideUntil || t.tracker.Stalling()}
+	r := packet.Reading{OneWay: t.oneWay.on, More: at < t.wideUntil || t.tracker.Stalling()}
 	if r != t.reading {
 		t.filtered = t.read(r)
 	}
@@ -195,7 +198,7 @@ func (t *Tap) SetPorts(ports []uint16) error {
 	if t.closed || slices.Equal(ports, t.ports) {
 		return nil
 	}
-	if err := t.ring.refilter(filter(ports, t.reading)); err != nil {
+	if err := t.ring.refilter(packet.Filter(ports, t.reading)); err != nil {
 		return err
 	}
 	t.ports = slices.Clone(ports)

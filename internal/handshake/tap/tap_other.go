@@ -1,12 +1,12 @@
 //go:build !linux
 
-package handshake
+package tap
 
 // Tap is for Linux only.
 type Tap struct{}
 
 // Open answers ErrNotSupported.
-func Open(TapOptions) (*Tap, error) { return nil, ErrNotSupported }
+func Open(Options) (*Tap, error) { return nil, ErrNotSupported }
 
 // SetPorts answers ErrNotSupported.
 func (t *Tap) SetPorts([]uint16) error { return ErrNotSupported }

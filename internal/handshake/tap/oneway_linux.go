@@ -1,9 +1,12 @@
-package handshake
+package tap
 
 import (
 	"errors"
 	"math"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // oneWay is whether outgoing packets are left out. They tell most, and cost most: the kernel
@@ -11,11 +14,11 @@ import (
 // counters show that every SYN is answered by a SYN-ACK, once, it need not be seen.
 type oneWay struct {
 	on      bool
-	never   bool          // this kernel cannot
-	base    Count         // up to which all was calm
-	at      time.Duration // when the counters were read last
-	reset   Count         // RSTs were sent since base, and to whom is looked for; Ended is 0 if not
-	sent    Counters      // as read when the segments that are sent were last counted
+	never   bool               // this kernel cannot
+	base    handshake.Count    // up to which all was calm
+	at      time.Duration      // when the counters were read last
+	reset   handshake.Count    // RSTs were sent since base, and to whom is looked for; Ended is 0 if not
+	sent    handshake.Counters // as read when the segments that are sent were last counted
 	sentAt  time.Duration
 	notUpTo time.Duration // outgoing packets are read until then at least
 }
@@ -55,12 +58,12 @@ func (t *Tap) checkTrouble(at time.Duration) {
 	w := &t.oneWay
 	now, err := t.count()
 	first := w.at == 0
-	moved, since, before := now.sub(w.base.Counters), at-w.at, w.at
-	w.base, w.at, w.reset = now, at, Count{}
+	moved, since, before := now.Sub(w.base.Counters), at-w.at, w.at
+	w.base, w.at, w.reset = now, at, handshake.Count{}
 	switch {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
-	case first || !moved.calmButStrayResets() || t.tracker.ResetSince(before-lag) || !t.tracker.Settled() || t.reading != reading{} || t.fit.retiring != nil:
+	case first || !moved.CalmButStrayResets() || t.tracker.ResetSince(before-handshake.Lag) || !t.tracker.Settled() || t.reading != packet.Reading{} || t.fit.retiring != nil:
 	case t.tracker.Distrust():
 		w.notUpTo, w.at = at+distrustFor, 0
 		t.tracker.Trust()
@@ -78,23 +81,23 @@ func (t *Tap) alertFor() time.Duration {
 	return alertFor
 }
 
-func (t *Tap) busy(moved Counters, since time.Duration) bool {
+func (t *Tap) busy(moved handshake.Counters, since time.Duration) bool {
 	return t.o.Calm || float64(moved.Sent) >= busySegments*since.Seconds()
 }
 
 // read has other segments read from now on.
-func (t *Tap) read(r reading) error {
-	if err := t.ring.refilter(filter(t.ports, r)); err != nil {
+func (t *Tap) read(r packet.Reading) error {
+	if err := t.ring.refilter(packet.Filter(t.ports, r)); err != nil {
 		return err
 	}
 	t.reading = r
-	t.tracker.Widen(r.more)
+	t.tracker.Widen(r.More)
 	return nil
 }
 
 func (t *Tap) stopOutgoing(at time.Duration) {
 	w := &t.oneWay
-	if t.read(reading{oneWay: true}) != nil {
+	if t.read(packet.Reading{OneWay: true}) != nil {
 		return
 	}
 	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {
@@ -110,13 +113,13 @@ func (t *Tap) checkCalm(at time.Duration) {
 	w := &t.oneWay
 	now, err := t.count()
 	w.at = at
-	if err != nil || t.tracker.Doubtful() || !now.sub(w.base.Counters).calmButStrayResets() || at-w.base.Began > strayMost {
+	if err != nil || t.tracker.Doubtful() || !now.Sub(w.base.Counters).CalmButStrayResets() || at-w.base.Began > strayMost {
 		t.resumeOutgoing(t.alertFor())
 		return
 	}
 	t.rebase(at, now)
 	if since := at - w.sentAt; since >= calmFor {
-		if !t.busy(now.sub(w.sent), since/2) {
+		if !t.busy(now.Sub(w.sent), since/2) {
 			t.resumeOutgoing(0)
 			return
 		}
@@ -127,11 +130,11 @@ func (t *Tap) checkCalm(at time.Duration) {
 // rebase moves the base up to the latest counters, or to earlier ones where RSTs were sent
 // since: first all clients who may have been sent one of these have to be known to have been
 // let in, also those that came while the counters were read.
-func (t *Tap) rebase(at time.Duration, now Count) {
+func (t *Tap) rebase(at time.Duration, now handshake.Count) {
 	w := &t.oneWay
 	// LetIn comes first, as it has the kernel asked; what has not been read yet does not count.
-	if by := w.reset.Ended; by > 0 && t.tracker.LetIn(by) && at-by >= lag {
-		w.base, w.reset = w.reset, Count{}
+	if by := w.reset.Ended; by > 0 && t.tracker.LetIn(by) && at-by >= handshake.Lag {
+		w.base, w.reset = w.reset, handshake.Count{}
 	}
 	switch {
 	case w.reset.Ended > 0:
@@ -146,14 +149,14 @@ func (t *Tap) rebase(at time.Duration, now Count) {
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.
 func (t *Tap) resumeOutgoing(alert time.Duration) {
 	w := &t.oneWay
-	if t.filtered = errors.Join(t.ring.ignoreOutgoing(false), t.read(reading{})); t.filtered != nil {
+	if t.filtered = errors.Join(t.ring.ignoreOutgoing(false), t.read(packet.Reading{})); t.filtered != nil {
 		return // it is tried again
 	}
 	at := time.Since(t.start)
 	now, err := t.countQuickly()
 	base := w.base
 	if err != nil {
-		base.Counters, now.Counters = Counters{}, unknownCounters()
+		base.Counters, now.Counters = handshake.Counters{}, unknownCounters()
 	}
 	if now.Cookies != base.Cookies || now.Drops != base.Drops {
 		t.wideUntil = at + wideFor
@@ -167,7 +170,7 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 }
 
 // countQuickly is count, again if that took long.
-func (t *Tap) countQuickly() (now Count, err error) {
+func (t *Tap) countQuickly() (now handshake.Count, err error) {
 	const quick, most = time.Millisecond, 5
 	for range most {
 		if now, err = t.count(); err != nil || now.Ended-now.Began < quick {
@@ -177,7 +180,7 @@ func (t *Tap) countQuickly() (now Count, err error) {
 	return now, err
 }
 
-func (t *Tap) count() (c Count, err error) {
+func (t *Tap) count() (c handshake.Count, err error) {
 	c.Began = time.Since(t.start)
 	c.Counters, err = t.o.Counters()
 	c.Ended = time.Since(t.start)
@@ -185,9 +188,9 @@ func (t *Tap) count() (c Count, err error) {
 }
 
 // unknownCounters may have moved, each of them.
-func unknownCounters() Counters {
+func unknownCounters() handshake.Counters {
 	const some = math.MaxUint32
-	return Counters{Drops: some, Cookies: some, Repeats: some, Resets: some, Aborted: some, Killed: some, Opened: some}
+	return handshake.Counters{Drops: some, Cookies: some, Repeats: some, Resets: some, Aborted: some, Killed: some, Opened: some}
 }
 
 // Alert has outgoing packets read for some time: a listener is in trouble, or near it.

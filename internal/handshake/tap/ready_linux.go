@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func watch(socket int) (*ready, error) {
 	r.polled = r.poll
 	if err := r.open(); err != nil {
 		r.close()
-		return nil, fmt.Errorf("handshake: wait for packets: %w", err)
+		return nil, fmt.Errorf("tap: wait for packets: %w", err)
 	}
 	return r, nil
 }
@@ -76,7 +76,7 @@ func (r *ready) wait() (timed bool, err error) {
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLONESHOT, Fd: int32(r.socket)}
 	controlled := r.events.Control(func(epoll uintptr) { err = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_MOD, r.socket, &event) })
 	if err := errors.Join(controlled, err); err != nil {
-		return false, fmt.Errorf("handshake: ask for packets: %w", err)
+		return false, fmt.Errorf("tap: ask for packets: %w", err)
 	}
 	err = r.waitFor(true)
 	return r.timed, err
@@ -93,7 +93,7 @@ func (r *ready) rest(d time.Duration) error {
 func (r *ready) waitFor(all bool) error {
 	r.all, r.timed, r.failed = all, false, nil
 	if err := errors.Join(r.events.Read(r.polled), r.failed); err != nil {
-		return fmt.Errorf("handshake: wait for packets: %w", err)
+		return fmt.Errorf("tap: wait for packets: %w", err)
 	}
 	return nil
 }
@@ -123,10 +123,10 @@ func (r *ready) setTimer(d time.Duration) error {
 		_, _, failed = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, timer, 0, uintptr(unsafe.Pointer(&value)), 0, 0, 0)
 	})
 	if controlled != nil {
-		return fmt.Errorf("handshake: timer: %w", controlled)
+		return fmt.Errorf("tap: timer: %w", controlled)
 	}
 	if failed != 0 {
-		return fmt.Errorf("handshake: timer: %w", failed)
+		return fmt.Errorf("tap: timer: %w", failed)
 	}
 	return nil
 }

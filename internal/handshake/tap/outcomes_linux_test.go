@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -45,7 +47,7 @@ func TestRefused(t *testing.T) {
 		require.Zero(t, connected)
 		require.EqualValues(t, clients, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, closed, clients)
-		require.EqualValues(t, clients, e.Clients[Refused])
+		require.EqualValues(t, clients, e.Clients[handshake.Refused])
 		require.EqualValues(t, clients, e.Balancer.Clients, "one address with 300 ports")
 	})
 }
@@ -69,8 +71,8 @@ func TestIPv4Options(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, [NumOutcomes]uint64{Connected: each}, decided(t, tap, l.Addr, each).Clients)
-		require.Equal(t, [NumOutcomes]uint64{Refused: each}, decided(t, tap, closed, each).Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: each}, decided(t, tap, l.Addr, each).Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Refused: each}, decided(t, tap, closed, each).Clients)
 	}
 	on(t, "loopback", "127.0.0.1", try)
 	across(t, "veth", nettest.Veth, try)
@@ -95,10 +97,10 @@ func TestDelayed(t *testing.T) {
 		took := time.Since(start)
 		require.EqualValues(t, 4, connected)
 		e := decided(t, tap, l.Addr, 10)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 6, Delayed: 4}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 6, handshake.Delayed: 4}, e.Clients)
 		require.EqualValues(t, 4, e.Delays.Count)
 		require.Greater(t, e.Delays.Sum, 4*.9, "a SYN is repeated after a second")
-		require.Less(t, e.Delays.Sum, 4*(took.Seconds()+2*jiffies/1000.))
+		require.Less(t, e.Delays.Sum, 4*(took.Seconds()+.02))
 	})
 }
 
@@ -123,7 +125,7 @@ func TestConservation(t *testing.T) {
 		in, _ := settled(t, late)
 		require.EqualValues(t, patient, in)
 		e := decided(t, tap, l.Addr, inside+patient+impatient)
-		require.Equal(t, [NumOutcomes]uint64{Connected: inside, Delayed: patient, GaveUp: impatient}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: inside, handshake.Delayed: patient, handshake.GaveUp: impatient}, e.Clients)
 		require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
 	})
 }
@@ -133,20 +135,20 @@ func TestConservation(t *testing.T) {
 // repeats its SYN-ACK after a second, and their answer is the ACK that counts.
 func dropped(t *testing.T, w world) (l *nettest.Listener, tap *Tap, clients []*client) {
 	w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2")
-	return droppedOf(t, w, 4, Options{SynAckRetries: 2})
+	return droppedOf(t, w, 4, handshake.Options{SynAckRetries: 2})
 }
 
 // backlog of the listener of droppedOf; one more fits in.
 const backlog = 10
 
 // droppedOf is dropped with another number of clients.
-func droppedOf(t *testing.T, w world, deferred int, o Options) (l *nettest.Listener, tap *Tap, clients []*client) {
+func droppedOf(t *testing.T, w world, deferred int, o handshake.Options) (l *nettest.Listener, tap *Tap, clients []*client) {
 	w.server.Do(func() {
 		l = nettest.Listen(t, nettest.ListenOptions{
 			Address: netip.AddrPortFrom(w.addr, 0).String(), Backlog: backlog, DeferAccept: 1,
 		})
 		var err error
-		tap, err = Open(w.options(t, TapOptions{Ports: []uint16{l.Addr.Port()}, Options: o}))
+		tap, err = Open(w.options(t, Options{Ports: []uint16{l.Addr.Port()}, Options: o}))
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = tap.Close() })
@@ -169,7 +171,7 @@ func TestStalled(t *testing.T) {
 	twoWorlds(t, func(t *testing.T, w world) {
 		l, tap, clients := dropped(t, w)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Stalled: 4}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Stalled: 4}, e.Clients)
 		for _, c := range clients {
 			in, err := c.state(t)
 			require.True(t, in, "it still believes: %v", err)
@@ -183,9 +185,9 @@ func TestStalledSooner(t *testing.T) {
 	twoWorlds(t, func(t *testing.T, w world) {
 		const deferred = 8
 		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "3")
-		l, tap, _ := droppedOf(t, w, deferred, Options{SynAckRetries: 3})
+		l, tap, _ := droppedOf(t, w, deferred, handshake.Options{SynAckRetries: 3})
 		e := decided(t, tap, l.Addr, deferred+backlog+1)
-		require.Equal(t, [NumOutcomes]uint64{Connected: backlog + 1, Stalled: deferred}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: backlog + 1, handshake.Stalled: deferred}, e.Clients)
 	})
 }
 
@@ -194,15 +196,15 @@ func TestLetInLater(t *testing.T) {
 	twoWorlds(t, func(t *testing.T, w world) {
 		const deferred = 4
 		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "1")
-		l, tap, _ := droppedOf(t, w, deferred, Options{SynAckRetries: 1})
+		l, tap, _ := droppedOf(t, w, deferred, handshake.Options{SynAckRetries: 1})
 		l.Accept(t, backlog+1)
 		e := decided(t, tap, l.Addr, deferred+backlog+1)
-		require.Equal(t, [NumOutcomes]uint64{Connected: backlog + 1, Delayed: deferred}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: backlog + 1, handshake.Delayed: deferred}, e.Clients)
 	})
 }
 
 // socketsOf asks a namespace for its sockets.
-func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort, device uint32) Found {
+func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort, device uint32) handshake.Found {
 	var conn *sockdiag.Conn
 	ns.Do(func() {
 		var err error
@@ -210,20 +212,20 @@ func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort,
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = conn.Close() })
-	return func(server, client netip.AddrPort, device uint32) Found {
+	return func(server, client netip.AddrPort, device uint32) handshake.Found {
 		met, err := conn.Between(server, client, device)
 		switch {
 		case err != nil || met.State == sockdiag.TimeWait:
-			return Found{}
+			return handshake.Found{}
 		case met.State == 0:
-			return Found{Socket: NoSocket}
+			return handshake.Found{Socket: handshake.NoSocket}
 		case met.State == sockdiag.Listen:
-			return Found{Socket: OnlyListener}
+			return handshake.Found{Socket: handshake.OnlyListener}
 		case met.State == sockdiag.SynRecv:
-			return Found{Socket: HalfOpenSocket}
+			return handshake.Found{Socket: handshake.HalfOpenSocket}
 		}
 		i := met.Info
-		return Found{Connection, met.HasInfo, i.BytesSent, i.BytesReceived, i.LastDataSent}
+		return handshake.Found{Socket: handshake.Connection, HasInfo: met.HasInfo, Sent: i.BytesSent, Received: i.BytesReceived, Quiet: i.LastDataSent}
 	}
 }
 
@@ -233,7 +235,7 @@ func TestDelayedByItsAck(t *testing.T) {
 		l, tap, _ := dropped(t, w)
 		l.Accept(t, 11)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Delayed: 4}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Delayed: 4}, e.Clients)
 		require.GreaterOrEqual(t, e.Delays.Sum, 4*.9, "a SYN-ACK is repeated after a second")
 	})
 }
@@ -243,7 +245,7 @@ func TestAbortOnOverflow(t *testing.T) {
 		w.server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
 		l, tap, clients := dropped(t, w)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 11, Reset: 4}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Reset: 4}, e.Clients)
 		for _, c := range clients {
 			_, err := c.state(t)
 			require.ErrorIs(t, err, unix.ECONNRESET)
@@ -278,11 +280,11 @@ func TestRestart(t *testing.T) {
 			}
 		}
 		settled(t, w.connect(t, first.Addr, 10))
-		want := [NumOutcomes]uint64{Connected: 50 - reset, Reset: reset}
+		want := [handshake.NumOutcomes]uint64{handshake.Connected: 50 - reset, handshake.Reset: reset}
 		require.NotZero(t, reset)
 		n := uint64(50)
 		if w.oneWay { // the RSTs were not read, and another listener is left: before a response, or after
-			n, want[Reset] = 50-reset, 0
+			n, want[handshake.Reset] = 50-reset, 0
 			require.Eventually(t, func() bool { return countedAt(t, tap, first.Addr).Untracked == reset }, time.Minute, 50*time.Millisecond)
 		}
 		require.Equal(t, want, decided(t, tap, first.Addr, n).Clients)
@@ -292,7 +294,7 @@ func TestRestart(t *testing.T) {
 		require.EqualValues(t, 7, failed[unix.ECONNREFUSED])
 		listen(first.Addr)
 		settled(t, w.connect(t, first.Addr, 3))
-		want[Refused], want[Connected] = 7, want[Connected]+3
+		want[handshake.Refused], want[handshake.Connected] = 7, want[handshake.Connected]+3
 		require.Equal(t, want, decided(t, tap, first.Addr, n+10).Clients)
 	})
 }
@@ -315,7 +317,7 @@ func TestPortsUsedAgain(t *testing.T) {
 			})
 		}
 		e := decided(t, tap, l.Addr, 20)
-		require.EqualValues(t, 20, e.Clients[Connected], "%v", e.Clients)
+		require.EqualValues(t, 20, e.Clients[handshake.Connected], "%v", e.Clients)
 	})
 }
 
@@ -344,7 +346,7 @@ func TestFastOpen(t *testing.T) {
 			}
 		})
 		clients := decided(t, tap, l.Addr, 5).Clients
-		require.EqualValues(t, 5, clients[Connected]+clients[Delayed], "a loaded machine may be late: %v", clients)
+		require.EqualValues(t, 5, clients[handshake.Connected]+clients[handshake.Delayed], "a loaded machine may be late: %v", clients)
 	})
 }
 
@@ -361,10 +363,10 @@ func TestPortsChange(t *testing.T) {
 	settled(t, w.connect(t, first, 3))
 	decided(t, tap, first, 3)
 	many := []uint16{8081}
-	for p := range uint16(maxFiltered) {
+	for p := range uint16(packet.MaxFiltered) {
 		many = append(many, 9000+p)
 	}
-	for i, ports := range [][]uint16{many[:maxFiltered], many} { // as many as the filter compares, and more
+	for i, ports := range [][]uint16{many[:packet.MaxFiltered], many} { // as many as the filter compares, and more
 		require.NoError(t, tap.SetPorts(ports))
 		settled(t, w.connect(t, first, 5))
 		settled(t, w.connect(t, second, 4))
@@ -384,7 +386,7 @@ func TestRingFits(t *testing.T) {
 	}
 	var tap *Tap
 	require.NoError(t, inside(func() (err error) {
-		tap, err = Open(TapOptions{Ports: []uint16{8080}, Inside: inside})
+		tap, err = Open(Options{Ports: []uint16{8080}, Inside: inside})
 		return err
 	}))
 	defer tap.Close()
@@ -424,7 +426,7 @@ func TestRingFits(t *testing.T) {
 		require.NoError(t, err)
 		refused := uint64(0)
 		for _, e := range r.Endpoints {
-			refused += e.Clients[Refused]
+			refused += e.Clients[handshake.Refused]
 		}
 		require.LessOrEqual(t, refused, clients)
 		return refused+r.Lost >= clients
@@ -435,7 +437,7 @@ func TestNeedsCapNetRaw(t *testing.T) {
 	if nobody, _ := nettest.AsNobody(t, ""); !nobody {
 		return
 	}
-	_, err := Open(TapOptions{Ports: []uint16{8080}})
+	_, err := Open(Options{Ports: []uint16{8080}})
 	require.ErrorIs(t, err, os.ErrPermission)
 }
 

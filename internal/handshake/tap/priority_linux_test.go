@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -20,14 +22,14 @@ func TestPriorityTag(t *testing.T) {
 	tap := w.tap(t, l.Addr.Port())
 	w.clients.Do(func() { nettest.Queue(t, l.Addr, room) })
 	drops := w.listenDrops(t)
-	w.tagged(t, strangers, func(i int) []byte { return packet4(stranger(i), l.Addr, flagSYN, uint32(1000*i), 0) })
+	w.tagged(t, strangers, func(i int) []byte { return nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(1000*i), 0) })
 	e := decided(t, tap, l.Addr, room+strangers)
-	require.EqualValues(t, strangers, e.Clients[GaveUp])
+	require.EqualValues(t, strangers, e.Clients[handshake.GaveUp])
 	require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
 }
 
 // tagged sends IPv4 packets from the clients' namespace in frames with a priority.
-func (w world) tagged(t *testing.T, n int, packet func(i int) []byte) {
+func (w world) tagged(t *testing.T, n int, build func(i int) []byte) {
 	var to, from *net.Interface
 	device := func(ns *nettest.NS) (i *net.Interface) {
 		ns.Do(func() {
@@ -47,7 +49,7 @@ func (w world) tagged(t *testing.T, n int, packet func(i int) []byte) {
 			frame = binary.BigEndian.AppendUint16(frame, unix.ETH_P_8021Q)
 			frame = binary.BigEndian.AppendUint16(frame, 5<<13) // priority 5, VID 0
 			frame = binary.BigEndian.AppendUint16(frame, unix.ETH_P_IP)
-			frame = append(frame, packet(i)...)
+			frame = append(frame, build(i)...)
 			require.NoError(t, unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: from.Index}))
 		}
 	})

@@ -1,11 +1,10 @@
-package handshake
+package tap
 
 import (
 	"encoding/binary"
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -30,10 +32,10 @@ func TestLongSpoofedFlood(t *testing.T) {
 	w.routeToStrangers(t)
 	l := w.listen(t, 128)
 	received := w.segments(t)
-	before := heap()
+	before := nettest.Heap()
 	tap := w.tap(t, l.Addr.Port())
-	var flood *Flood
-	report := func() (r Report, e Endpoint) {
+	var flood *handshake.Flood
+	report := func() (r Report, e handshake.Endpoint) {
 		r, err := tap.Report()
 		require.NoError(t, err)
 		if len(r.Endpoints) > 0 {
@@ -47,17 +49,17 @@ func TestLongSpoofedFlood(t *testing.T) {
 	highest := uint64(0)
 	for sent := 0; sent < packets; sent += step {
 		w.inject(t, step, func(i int) []byte {
-			return packet4(spoofed(sent+i), l.Addr, flagSYN, uint32(sent+i), 0)
+			return nettest.TCP4(spoofed(sent+i), l.Addr, packet.FlagSYN, uint32(sent+i), 0)
 		})
 		report() // the ring holds some thousand packets, and this machine may be busy
 		if sent%(50*step) == 0 {
-			highest = max(highest, heap())
+			highest = max(highest, nettest.Heap())
 		}
 	}
-	highest = max(highest, heap())
+	highest = max(highest, nettest.Heap())
 	taken := int64(highest) - int64(before) + int64(large().bytes())
 	received = w.segments(t) - received
-	var e Endpoint
+	var e handshake.Endpoint
 	var r Report
 	require.Eventually(t, func() bool {
 		r, e = report()
@@ -70,37 +72,9 @@ func TestLongSpoofedFlood(t *testing.T) {
 	require.Less(t, taken, int64(most))
 	require.LessOrEqual(t, float64(counted), float64(packets)*1.01)
 	require.GreaterOrEqual(t, float64(counted+r.Lost), float64(received)*.99, "each was counted, or is reported as lost")
-	require.Less(t, float64(e.Clients[Connected]), float64(packets)*.001, "nobody answered: %v", e.Clients)
+	require.Less(t, float64(e.Clients[handshake.Connected]), float64(packets)*.001, "nobody answered: %v", e.Clients)
 	require.NotNil(t, flood)
 	require.Greater(t, float64(flood.Sources), .9*float64(flood.Attempts))
-}
-
-// A flood that a full queue turns away: its clients are open for four seconds, and
-// remembered for longer.
-func TestMemoryOfThoseTurnedAway(t *testing.T) {
-	before := heap()
-	s := newScript(t, Options{})
-	highest := before
-	for i := range uint32(400_000) { // 40,000 a second
-		c := s.client("10.0.0.1:40000", i)
-		c.from = spoofed(int(i))
-		c.syn()
-		if s.at += 25 * time.Microsecond; i%20_000 == 0 {
-			highest = max(highest, heap())
-		}
-	}
-	require.Len(t, s.tracker.ended.byName, maxEnded)
-	t.Logf("%.1f MiB", float64(highest-before)/(1<<20))
-	require.Less(t, highest-before, uint64(12<<20))
-	runtime.KeepAlive(s.tracker)
-}
-
-// heap is what the program holds of it.
-func heap() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }
 
 // spoofed is one of 16 million addresses, to which routeToStrangers leads.

@@ -1,10 +1,9 @@
-package handshake
+package tap
 
 import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
-	"runtime"
 	"testing"
 	"time"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -24,14 +25,14 @@ func pair(t *testing.T) world {
 
 // inject sends raw IPv4 packets from the clients' namespace. The kernel fills
 // in the IP header's length and checksum (raw(7)).
-func (w world) inject(t *testing.T, n int, packet func(i int) []byte) {
+func (w world) inject(t *testing.T, n int, build func(i int) []byte) {
 	w.clients.Do(func() {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
 		require.NoError(t, err)
 		defer func() { _ = unix.Close(fd) }()
 		to := &unix.SockaddrInet4{Addr: w.addr.As4()}
 		for i := range n {
-			require.NoError(t, unix.Sendto(fd, packet(i), 0, to))
+			require.NoError(t, unix.Sendto(fd, build(i), 0, to))
 		}
 	})
 }
@@ -42,27 +43,6 @@ func stranger(i int) netip.AddrPort {
 	var ip [4]byte
 	binary.BigEndian.PutUint32(ip[:], 198<<24|18<<16|uint32(i)&0x1ffff)
 	return netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(1024+i>>17))
-}
-
-// Memory under a flood of a million addresses.
-func TestMemoryIsBounded(t *testing.T) {
-	before := heap()
-	tracker := NewTracker(Options{})
-	tracker.SetPorts([]uint16{port})
-	s := Segment{Link: Link{Incoming: true}, dst: addr{15: 1}, dstPort: port, flags: flagSYN, srcPort: 1}
-	for i := range uint32(1_000_000) {
-		binary.BigEndian.PutUint32(s.src[:], i)
-		tracker.Observe(time.Second+time.Duration(i)*time.Microsecond, &s)
-	}
-	full := heap()
-	require.Less(t, int64(full)-int64(before), int64(12<<20))
-	e := tracker.Report()[0]
-	require.Equal(t, 100_000, e.Waiting)
-	require.InEpsilon(t, 900_000, e.Untracked, .01)
-
-	tracker.Advance(time.Hour)
-	require.Less(t, int64(heap())-int64(before), int64(3<<20), "and it is given back")
-	runtime.KeepAlive(tracker)
 }
 
 // With SYN cookies for everybody real clients are connected, once their other
@@ -78,12 +58,12 @@ func TestSynCookies(t *testing.T) {
 			require.NoError(t, err)
 			tap.mu.Lock()
 			defer tap.mu.Unlock()
-			return tap.reading.more
+			return tap.reading.More
 		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)
-		require.GreaterOrEqual(t, e.Clients[Connected], uint64(30))
-		require.EqualValues(t, 50, e.Clients[Connected]+e.Clients[HalfOpen], "%v", e.Clients)
+		require.GreaterOrEqual(t, e.Clients[handshake.Connected], uint64(30))
+		require.EqualValues(t, 50, e.Clients[handshake.Connected]+e.Clients[handshake.HalfOpen], "%v", e.Clients)
 	})
 }
 
@@ -94,35 +74,35 @@ func TestHostilePackets(t *testing.T) {
 	tap := w.tap(t, l.Addr.Port())
 	break4 := func(at int, to byte) func(i int) []byte {
 		return func(i int) []byte {
-			p := packet4(stranger(i), l.Addr, flagSYN, uint32(i), 0)
+			p := nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(i), 0)
 			p[at] = to
 			if at != 36 {
-				seal4(p)
+				nettest.Seal4(p)
 			}
 			return p
 		}
 	}
 	attacks := []func(i int) []byte{
-		break4(36, 0xaa),            // TCP checksum
-		break4(32, 4<<4),            // TCP header too short
-		break4(32, 15<<4),           // and too long
-		break4(33, flagSYN|flagFIN), // contradicting flags
-		break4(33, flagSYN|flagRST), //
-		break4(33, 0),               // none
-		break4(6, 0x20),             // first fragment
-		break4(7, 0x10),             // later fragment
-		break4(33, flagRST),         // for nobody
-		break4(33, flagRST|flagACK), //
-		break4(33, flagSYN|flagACK), // that we did not ask for
-		break4(12, 127),             // from 127.18.x.x
-		break4(12, 224),             // from multicast
+		break4(36, 0xaa),  // TCP checksum
+		break4(32, 4<<4),  // TCP header too short
+		break4(32, 15<<4), // and too long
+		break4(33, packet.FlagSYN|packet.FlagFIN), // contradicting flags
+		break4(33, packet.FlagSYN|packet.FlagRST), //
+		break4(33, 0),                             // none
+		break4(6, 0x20),                           // first fragment
+		break4(7, 0x10),                           // later fragment
+		break4(33, packet.FlagRST),                // for nobody
+		break4(33, packet.FlagRST|packet.FlagACK), //
+		break4(33, packet.FlagSYN|packet.FlagACK), // that we did not ask for
+		break4(12, 127),                           // from 127.18.x.x
+		break4(12, 224),                           // from multicast
 	}
 	for _, attack := range attacks {
 		w.inject(t, 200, attack)
 	}
 	settled(t, w.connect(t, l.Addr, 3))
 	e := decided(t, tap, l.Addr, 3)
-	require.EqualValues(t, 3, e.Clients[Connected], "%v", e.Clients)
+	require.EqualValues(t, 3, e.Clients[handshake.Connected], "%v", e.Clients)
 	r, err := tap.Report()
 	require.NoError(t, err)
 	require.Len(t, r.Endpoints, 1)
@@ -177,7 +157,7 @@ func TestStackedDevices(t *testing.T) {
 		}, 60*time.Second, 10*time.Millisecond)
 		l.Accept(t, 6)
 		e := decided(t, tap, l.Addr, 11)
-		require.Equal(t, [NumOutcomes]uint64{Connected: 6, Delayed: 5}, e.Clients)
+		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 6, handshake.Delayed: 5}, e.Clients)
 	}
 	t.Run("VLAN", func(t *testing.T) {
 		w := pair(t)

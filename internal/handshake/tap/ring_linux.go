@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import (
 	"encoding/binary"
@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 // size is that of a ring: a block is handed over when it is full or retireAfter
@@ -64,7 +66,7 @@ func openRing(program []bpf.Instruction, s size) (*ring, error) {
 	// It is not made non-blocking, or os.NewFile would hand it to the runtime's poller (see ready).
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("handshake: packet socket: %w", err)
+		return nil, fmt.Errorf("tap: packet socket: %w", err)
 	}
 	r := &ring{file: os.NewFile(uintptr(fd), "packet ring"), size: s}
 	if err := r.setUp(fd, program); err != nil {
@@ -78,22 +80,22 @@ func (r *ring) setUp(fd int, program []bpf.Instruction) (err error) {
 		return err
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V3); err != nil {
-		return fmt.Errorf("handshake: TPACKET_V3: %w", err)
+		return fmt.Errorf("tap: TPACKET_V3: %w", err)
 	}
 	request := unix.TpacketReq3{
 		Block_size: uint32(r.size.block), Block_nr: uint32(r.size.blocks), Frame_size: frameSize, Frame_nr: uint32(r.size.bytes() / frameSize),
 		Retire_blk_tov: uint32(retireAfter.Milliseconds()),
 	}
 	if err := unix.SetsockoptTpacketReq3(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &request); err != nil {
-		return fmt.Errorf("handshake: ring of %d bytes: %w", r.size.bytes(), err)
+		return fmt.Errorf("tap: ring of %d bytes: %w", r.size.bytes(), err)
 	}
 	r.memory, err = unix.Mmap(fd, 0, r.size.bytes(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return fmt.Errorf("handshake: map the ring: %w", err)
+		return fmt.Errorf("tap: map the ring: %w", err)
 	}
 	all := &unix.SockaddrLinklayer{Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL})}
 	if err := unix.Bind(fd, all); err != nil {
-		return fmt.Errorf("handshake: bind: %w", err)
+		return fmt.Errorf("tap: bind: %w", err)
 	}
 	if r.conn, err = r.file.SyscallConn(); err == nil {
 		r.ready, err = watch(fd)
@@ -104,7 +106,7 @@ func (r *ring) setUp(fd int, program []bpf.Instruction) (err error) {
 func attach(fd int, program []bpf.Instruction) error {
 	raw, err := bpf.Assemble(program)
 	if err != nil {
-		return fmt.Errorf("handshake: filter: %w", err)
+		return fmt.Errorf("tap: filter: %w", err)
 	}
 	code := make([]unix.SockFilter, len(raw))
 	for i, in := range raw {
@@ -112,7 +114,7 @@ func attach(fd int, program []bpf.Instruction) error {
 	}
 	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &prog); err != nil {
-		return fmt.Errorf("handshake: attach the filter: %w", err)
+		return fmt.Errorf("tap: attach the filter: %w", err)
 	}
 	return nil
 }
@@ -120,7 +122,7 @@ func attach(fd int, program []bpf.Instruction) error {
 // refilter replaces the program at once; no packet passes unfiltered.
 func (r *ring) refilter(program []bpf.Instruction) (err error) {
 	if controlled := r.conn.Control(func(fd uintptr) { err = attach(int(fd), program) }); controlled != nil {
-		return fmt.Errorf("handshake: %w", controlled)
+		return fmt.Errorf("tap: %w", controlled)
 	}
 	return err
 }
@@ -136,7 +138,7 @@ func (r *ring) ignoreOutgoing(on bool) (err error) {
 		err = unix.SetsockoptInt(int(fd), unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, value)
 	})
 	if err := errors.Join(controlled, err); err != nil {
-		return fmt.Errorf("handshake: ignore outgoing packets: %w", err)
+		return fmt.Errorf("tap: ignore outgoing packets: %w", err)
 	}
 	return nil
 }
@@ -163,7 +165,7 @@ const (
 
 // read calls packet for what the kernel has handed over; false if that was
 // nothing.
-func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any bool) {
+func (r *ring) read(packet func(stamp time.Duration, b []byte, link packet.Link)) (any bool) {
 	for r.taken = 0; r.taken < r.size.blocks; r.taken++ {
 		block := r.memory[r.next*r.size.block:][:r.size.block]
 		status := (*uint32)(unsafe.Pointer(&block[blockStatus])) // aligned: mmap's pages
@@ -177,7 +179,7 @@ func (r *ring) read(packet func(stamp time.Duration, b []byte, link Link)) (any 
 	return r.taken > 0
 }
 
-func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, link Link)) {
+func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, link packet.Link)) {
 	ne := binary.NativeEndian
 	at := block[ne.Uint32(block[blockFirst:]):]
 	packets := ne.Uint32(block[blockPackets:])
@@ -204,12 +206,12 @@ func stampOf(p []byte) time.Duration {
 	return time.Duration(ne.Uint32(p[packetSec:]))*time.Second + time.Duration(ne.Uint32(p[packetNsec:]))
 }
 
-func decodeHeader(p []byte) (stamp time.Duration, b []byte, link Link) {
+func decodeHeader(p []byte) (stamp time.Duration, b []byte, link packet.Link) {
 	ne := binary.NativeEndian
 	stamp = stampOf(p)
 	status := ne.Uint32(p[packetStatus:])
 	kind := p[linkType]
-	link = Link{
+	link = packet.Link{
 		Incoming: kind == unix.PACKET_HOST,
 		Outgoing: kind == unix.PACKET_OUTGOING,
 		Index:    ne.Uint32(p[linkIndex:]),
@@ -231,7 +233,7 @@ func (r *ring) losses() (uint64, error) {
 		stats, err = unix.GetsockoptTpacketStatsV3(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	})
 	if err := errors.Join(controlled, err); err != nil {
-		return r.lost, fmt.Errorf("handshake: ring statistics: %w", err)
+		return r.lost, fmt.Errorf("tap: ring statistics: %w", err)
 	}
 	r.lost += uint64(stats.Drops) // reading sets it to 0
 	return r.lost, nil

@@ -1,11 +1,11 @@
-package handshake
+package tap
 
 import "time"
 
 // checkTroubles notes whether SYN cookies were sent or packets dropped since the last time.
 // Where no attempt is open that means nothing to anybody.
 func (t *Tap) checkTroubles(at time.Duration) {
-	if t.o.Trouble == nil || t.oneWay.on || at-t.troubleAt < cookieEvery || t.tracker.table.open == 0 {
+	if t.o.Trouble == nil || t.oneWay.on || at-t.troubleAt < cookieEvery || t.tracker.Open() == 0 {
 		return
 	}
 	now, err := t.o.Trouble()

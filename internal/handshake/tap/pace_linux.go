@@ -1,4 +1,4 @@
-package handshake
+package tap
 
 import "time"
 
@@ -32,7 +32,7 @@ func (t *Tap) restAfter(any bool) time.Duration {
 // may show what no packet does.
 func (t *Tap) wake(now time.Time) {
 	p := &t.pace
-	switch needed := t.tracker.table.open > 0 && (t.oneWay.on || !t.tracker.Settled()); {
+	switch needed := t.tracker.Open() > 0 && (t.oneWay.on || !t.tracker.Settled()); {
 	case needed && !now.Before(p.wakeAt):
 		p.wakeAt = now.Add(cookieEvery)
 	case !needed && !p.wakeAt.IsZero():

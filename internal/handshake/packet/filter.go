@@ -1,4 +1,4 @@
-package handshake
+package packet
 
 import "golang.org/x/net/bpf"
 
@@ -7,34 +7,34 @@ const (
 	etherIPv6   = 0x86dd
 	outgoing    = 4   // PACKET_OUTGOING, linux/if_packet.h
 	loopback    = 772 // ARPHRD_LOOPBACK, linux/if_arp.h
-	maxFiltered = 100 // ports, so that the program fits in net.core.optmem_max
+	MaxFiltered = 100 // ports, so that the program fits in net.core.optmem_max
 
-	always = flagSYN | flagRST | flagFIN // segments with one of these are always read
+	Always = FlagSYN | FlagRST | FlagFIN // segments with one of these are always read
 
-	// sampleMask has the bits in which the ports of a sampled client and of its server are
+	// subsetMask has the bits in which the ports of a client of the subset and of its server are
 	// alike: a sixteenth are. The lowest is no such bit: connect(2) prefers ports of one parity.
-	sampleMask = 0x1e
+	subsetMask = 0x1e
 )
 
-// reading is which segments are read.
-type reading struct {
-	more   bool // all segments that go to the ports, beside those with always
-	oneWay bool // nothing that comes from the ports: the loopback receives it, too
+// Reading is which segments are read.
+type Reading struct {
+	More   bool // all segments that go to the ports, beside those with always
+	OneWay bool // nothing that comes from the ports: the loopback receives it, too
 }
 
-// filter is the program that the kernel runs on every packet of the namespace,
+// Filter is the program that the kernel runs on every packet of the namespace,
 // from the network header on. The flags come first: nearly all segments have none of them.
 // It is not strict: Decode and Tracker are.
 //
 // Most packets have an IPv4 header without options. The offsets of what follows are known then, so the
 // kernel's compiler needs no call to load it, as it does for LoadIndirect.
-func filter(ports []uint16, r reading) []bpf.Instruction {
-	flags := uint8(always)
-	if r.more {
-		flags |= flagACK
+func Filter(ports []uint16, r Reading) []bpf.Instruction {
+	flags := uint8(Always)
+	if r.More {
+		flags |= FlagACK
 	}
-	plain := append(plainIPv4(flags, !r.oneWay), followed(ipv4Header, ports, r)...)
-	others := append(otherTCP(flags, !r.oneWay), followed(atX, ports, r)...)
+	plain := append(plainIPv4(flags, !r.OneWay), followed(IPv4Header, ports, r)...)
+	others := append(otherTCP(flags, !r.OneWay), followed(atX, ports, r)...)
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0x45, SkipTrue: 1},
@@ -43,17 +43,17 @@ func filter(ports []uint16, r reading) []bpf.Instruction {
 	return append(append(program, plain...), others...)
 }
 
-func plainIPv4(flags uint8, sampled bool) []bpf.Instruction {
-	program := flagged(nil, ipv4Header, flags, sampled)
+func plainIPv4(flags uint8, subset bool) []bpf.Instruction {
+	program := flagged(nil, IPv4Header, flags, subset)
 	program = append(program, bpf.LoadExtension{Num: bpf.ExtProto})
 	program = only(program, bpf.JumpEqual, etherIPv4)
 	return unfragmented(program)
 }
 
 // otherTCP leaves the offset of the TCP header in X.
-func otherTCP(flags uint8, sampled bool) []bpf.Instruction {
-	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, sampled))
-	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, sampled)
+func otherTCP(flags uint8, subset bool) []bpf.Instruction {
+	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, subset))
+	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, subset)
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = append(only(v6, bpf.JumpEqual, protoTCP), bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header})
 	program := []bpf.Instruction{
@@ -64,26 +64,26 @@ func otherTCP(flags uint8, sampled bool) []bpf.Instruction {
 	return append(program, v6...)
 }
 
-// sampled reports whether all segments of a client are read, but in the calm: a fixed
+// InSubset reports whether all segments of a client are read, but in the calm: a fixed
 // sixteenth of the clients' ports.
-func sampled(client, server uint16) bool { return (client^server)&sampleMask == 0 }
+func InSubset(client, server uint16) bool { return (client^server)&subsetMask == 0 }
 
-// place is where the TCP header begins.
-type place uint32
+// headerAt is where the TCP header begins.
+type headerAt uint32
 
-const atX place = 0 // where the register X says
+const atX headerAt = 0 // where the register X says
 
-func (p place) load(offset uint32, size int) bpf.Instruction {
+func (p headerAt) load(offset uint32, size int) bpf.Instruction {
 	if p == atX {
 		return bpf.LoadIndirect{Off: offset, Size: size}
 	}
 	return bpf.LoadAbsolute{Off: uint32(p) + offset, Size: size}
 }
 
-// flagged ends the program for segments with none of the flags. sampled: but for those of
-// the sampled clients, which are told by both ports (see sampled).
-func flagged(program []bpf.Instruction, p place, flags uint8, sampled bool) []bpf.Instruction {
-	if !sampled {
+// flagged ends the program for segments with none of the flags. subset: but for those of
+// the clients of the subset, which both ports tell (see inSubset).
+func flagged(program []bpf.Instruction, p headerAt, flags uint8, subset bool) []bpf.Instruction {
+	if !subset {
 		return only(append(program, p.load(13, 1)), bpf.JumpBitsSet, uint32(flags))
 	}
 	ports := []bpf.Instruction{
@@ -96,7 +96,7 @@ func flagged(program []bpf.Instruction, p place, flags uint8, sampled bool) []bp
 	if p == atX {
 		ports = append([]bpf.Instruction{bpf.StoreScratch{Src: bpf.RegX, N: 0}}, append(ports, bpf.LoadScratch{Dst: bpf.RegX, N: 0})...)
 	}
-	ports = only(ports, bpf.JumpBitsNotSet, sampleMask)
+	ports = only(ports, bpf.JumpBitsNotSet, subsetMask)
 	program = append(program, p.load(13, 1), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: uint32(flags), SkipTrue: uint8(len(ports))})
 	return append(program, ports...)
 }
@@ -114,7 +114,7 @@ func unfragmented(program []bpf.Instruction) []bpf.Instruction {
 // The loopback shows a packet twice, when it is sent and when it is received;
 // the first is left out. A VLAN shows it on the device below, with the tag, and
 // on its own, without; the first is left out too.
-func followed(p place, ports []uint16, r reading) []bpf.Instruction {
+func followed(p headerAt, ports []uint16, r Reading) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtVLANTagPresent},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 4},
@@ -127,19 +127,19 @@ func followed(p place, ports []uint16, r reading) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: loopback, SkipTrue: 3},
 		bpf.LoadExtension{Num: bpf.ExtType})
 	program = only(program, bpf.JumpNotEqual, outgoing)
-	if len(ports) <= maxFiltered {
+	if len(ports) <= MaxFiltered {
 		program = append(program, portsOnly(p, ports, r)...)
 	}
 	return append(program, headers(p)...)
 }
 
 // portsOnly ends the program unless a port is one of ports.
-func portsOnly(p place, ports []uint16, r reading) []bpf.Instruction {
+func portsOnly(p headerAt, ports []uint16, r Reading) []bpf.Instruction {
 	var source []bpf.Instruction
-	if !r.oneWay {
+	if !r.OneWay {
 		source = append(source, p.load(0, 2))
-		if r.more {
-			source = append(flagged(nil, p, always, true), source...)
+		if r.More {
+			source = append(flagged(nil, p, Always, true), source...)
 		}
 		source = anyOf(source, ports, 1)
 	}
@@ -160,7 +160,7 @@ func anyOf(program []bpf.Instruction, ports []uint16, skip int) []bpf.Instructio
 }
 
 // headers lets the packet pass up to the end of its TCP header.
-func headers(p place) []bpf.Instruction {
+func headers(p headerAt) []bpf.Instruction {
 	start := bpf.Instruction(bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: uint32(p)})
 	if p == atX {
 		start = bpf.ALUOpX{Op: bpf.ALUOpAdd}
