@@ -67,7 +67,7 @@ func (w *world) run(d draw) outcome {
 	from := time.Now()
 	s := w.ask(d.viewer)
 	to := time.Now()
-	a, then := w.agentSays(seen, account, from, dropped)
+	a, then := w.agentSays(seen, account, dropped)
 	watched()
 	watcher.Wait()
 	seen.failed = account.failures(from.Add(300*time.Millisecond), from.Add(asked))
@@ -193,7 +193,7 @@ func (w *world) ask(viewer string) said {
 
 // agentSays is what the agent says: what is right, else what it says at the end of its time;
 // and what was observed until then.
-func (w *world) agentSays(o *watching, a *account, from time.Time, dropped int) (s said, now observed) {
+func (w *world) agentSays(o *watching, a *account, dropped int) (s said, now observed) {
 	d := w.draw
 	d.viewer = "root"
 	for deadline := time.Now().Add(settled); ; w.Wait(500 * time.Millisecond) {
@@ -203,7 +203,7 @@ func (w *world) agentSays(o *watching, a *account, from time.Time, dropped int) 
 		o.mu.Lock()
 		now = o.observed
 		o.mu.Unlock()
-		now.failed = a.failures(time.Now().Add(-forgotten), from.Add(asked))
+		now.failed = a.lately(time.Now())
 		now.ever = a.failures(time.Time{}, time.Now())
 		now.throttled, now.overflows = now.throttled || d.fault == "quota", overflows()-dropped
 		if d.faultOf().spoils {

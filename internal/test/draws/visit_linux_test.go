@@ -75,6 +75,16 @@ func (a *account) failures(from, to time.Time) (n int) {
 	return n
 }
 
+// lately are the failures of which an agent has to speak: whoever has failed in this very second it may
+// not know yet, so those are one at most.
+func (a *account) lately(now time.Time) int {
+	known := now.Add(-time.Second)
+	if n := a.failures(now.Add(-forgotten), known); n > 0 {
+		return n
+	}
+	return min(1, a.failures(known, now))
+}
+
 // last is when the last client failed.
 func (a *account) last() (at time.Time) {
 	a.mu.Lock()
