@@ -20,11 +20,11 @@ type Limits struct {
 	Files  uint64 // open at once (RLIMIT_NOFILE)
 }
 
-// Limit sets them, and that no file is written, no core is dumped and that
-// every other process that wants the processor goes first. It dies with the process that
-// started it. RLIMIT_NPROC would count the processes of the user that it becomes,
-// and take threads away from the Go runtime: new processes are Confine's to
-// forbid.
+// Limit sets them, and that no file is written and no core is dumped. It dies with the process that
+// started it. Its priority is that of whoever asks: on a host whose processors are all in
+// use one that stands back has not read a server's limits within seconds, just when they are asked
+// for, and CPU bounds what it takes. RLIMIT_NPROC would count the processes of the user that it
+// becomes, and take threads away from the Go runtime: new processes are Confine's to forbid.
 func Limit(l Limits) error {
 	base, err := dataSize()
 	if err != nil {
@@ -47,7 +47,6 @@ func Limit(l Limits) error {
 			return fmt.Errorf("sandbox: %s: %w", limit.what, err)
 		}
 	}
-	_ = unix.Setpriority(unix.PRIO_PROCESS, 0, 10) // some sandboxes forbid it
 	return nil
 }
 

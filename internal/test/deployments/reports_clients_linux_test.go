@@ -8,8 +8,10 @@ import (
 	"net"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -71,6 +73,38 @@ func ofClients() []report {
 			c.Wait(time.Second)
 			c.Row.Truth = s.Says(rig.Port).String() + "; nobody was accepted for the first 6 s"
 			c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "30").Verdict("losing max_connections", "saturated max_connections").Silent("slow_accept", "no acceptor thread")
+		}},
+		{"O", "https://github.com/firezone/firezone/issues/11493", "all clients come back while the server stands still for a moment; then its connections are taken", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxConnections=20", "acceptCount=10", "maxThreads=30")...)
+			c.Answers("127.0.0.1:8080")
+			c.Must(syscall.Kill(s.PID, syscall.SIGSTOP))
+			c.Hold(rig.Clients{N: 60, Text: rig.Get("/?ms=600000")})
+			c.Wait(1500 * time.Millisecond)
+			c.Must(syscall.Kill(s.PID, syscall.SIGCONT))
+			c.Until("the connections are taken", func() bool { return s.Says(rig.Port).Connections >= 20 && s.Says(rig.Port).Busy >= 20 })
+			c.Wait(time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; it was stopped for 1.5 s when they came"
+			c.Both(rig.Port, "losing max_connections", "saturated max_connections").Silent("slow_accept", "jvm_pause\"")
+		}},
+		{"O", "https://github.com/mattermost/mattermost-webapp/pull/10960", "a proxy's restart: all streams are opened again at the same moment, and more than there is room for", func(c *rig.Case) {
+			s := c.Boot("none", rig.JVM{}, "server.tomcat.max-connections=20", "server.tomcat.accept-count=10")
+			c.Answers("127.0.0.1:8080")
+			c.Hold(rig.Clients{N: 60, Text: rig.Get("/events?ms=300")})
+			c.Until("the connections are taken", func() bool { return s.Says(rig.Port).Connections >= 20 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; 60 came at once"
+			c.Both(rig.Port, "losing max_connections", "saturated max_connections").Silent("slow_accept", "keep-alive-timeout")
+		}},
+		{"J", "https://github.com/freeunitorg/freeunit/issues/198", "after a stall the oldest requests are served first, whose clients have left long ago", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=4")...)
+			c.Answers("127.0.0.1:8080")
+			ends := make(chan demo.Outcomes, 1)
+			go func() { ends <- rig.Arrivals(12, "/?ms=1000", rig.Longer(40*time.Second))(c, s) }()
+			c.Wait(15 * time.Second)
+			said := s.Says(rig.Port)
+			c.Both(rig.Port, "saturated max_threads", "losing max_threads").Names("have given up").Silent("maxConnections from 8192 to")
+			out := <-ends
+			c.Row.Truth = fmt.Sprintf("%s; 4 requests/s can be served, 12 come, patience 3 s: %d of %d answered", said, out.Of(demo.OK), out.Total())
 		}},
 		{"J", "https://github.com/kubernetes/kubernetes/issues/110083", "a probe with a timeout of 1 s every half second in front of busy threads: what waits is the probe's", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=6")...)

@@ -75,6 +75,7 @@ func reports() []report {
 			c.Both(rig.Port, "saturated max_connections").Silent("not_accepting", "slow_accept")
 		}},
 		{"B", github + "jetty/jetty.project/issues/3861", "unable to create new native thread (there of Jetty, here of Tomcat's poller)", of(owners(), "nproc 42: the poller thread has ended, 60 clients wait")},
+		{"B", github + "liveontologies/elk-reasoner/issues/37", "unable to create new native thread, there in the thread that accepts: it has ended", of(kinds(), "the acceptor thread has ended, 30 clients wait")},
 		{"C", github + "Alfresco/alfresco-ansible-deployment/issues/758", "the proxy asks ::1, and Tomcat listens on IPv4 alone", of(front(), "bound to 0.0.0.0 (IPv4 alone), asked at ::1")},
 		{"C", github + "moby/moby/pull/10900", "the service in the container is bound to localhost", of(front(), "bound to 127.0.0.1, asked at the interface's address")},
 		{"C", "https://torrust.com/blog/nf-conntrack-overflow-docker-udp-tracker", "connection tracking overflows, and no log says so", of(front(), "connection tracking is full")},

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -66,6 +67,18 @@ func ofThreads() []report {
 			c.Row.Truth = s.Says(rig.Port).String() + "; 8 threads of the application serve 8 requests in 3 s, 24 come, patience 3 s"
 			c.Both(rig.Port, "losing", "warning", "saturated").Silent("maxThreads from", "threads.max from", "max_threads\"")
 			<-ends
+		}},
+		{"N", "https://github.com/apache/dubbo/issues/632", "right after its start the server has a high load, and its pool of threads is full: they wait for something else", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=10", "maxConnections=200")...)
+			c.Answers("127.0.0.1:8080")
+			for range runtime.NumCPU() {
+				c.Program("sh", "-c", "while :; do :; done")
+			}
+			c.Hold(rig.Clients{N: 40, Text: rig.Get("/?ms=600000")})
+			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 10 && s.Says(rig.Port).Connections >= 40 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; all threads sleep, beside a loop on each CPU"
+			c.Both(rig.Port, "saturated max_threads").Silent("cpu_saturated\"")
 		}},
 		{"A", "https://github.com/docker-library/tomcat/issues/12", "Tomcat starts for minutes: SecureRandom waits for entropy, and the port is open", func(c *rig.Case) {
 			c.Embedded(rig.JVM{VM: []string{"-Djava.security.egd=file:" + fifo(c)}}, tomcat()...)
