@@ -60,6 +60,8 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.Counts.Unacknowledged++
 	case phase == model.Waiting && s.HasInfo:
 		f.unread(s)
+	case phase == model.InService && s.HasInfo:
+		f.Counts.InServiceFor = max(f.Counts.InServiceFor, s.Info.LastDataRecv)
 	case phase == model.Idle && silent(&s.Info):
 		f.Counts.Silent++
 	case phase == model.Idle:

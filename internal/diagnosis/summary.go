@@ -217,6 +217,8 @@ func (j *judge) okState() (state, numbers string) {
 		if _, known := reading.MaxThreads(j.s.Now); reading.NotObservable(j.s.Now) || !known && !reading.VirtualThreads(j.s.Now) {
 			s += "; at least " + words.Waiting(j.s)
 		}
+	case j.onlyFollowed() != "":
+		s = j.onlyFollowed()
 	case reading.NotObservable(j.s.Now):
 		s = "Nothing is lost; whether requests wait for a thread cannot be seen"
 	case reading.Phase(j.s.Now, model.Unclassified) > 0, reading.IsTomcat(j.s.Now) && !poolKnown(j.s.Now) && reading.Phase(j.s.Now, model.InService) > 0:
@@ -225,6 +227,22 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
+}
+
+// onlyFollowed says of whom it is known that nothing is lost, where that is not everybody.
+func (j *judge) onlyFollowed() string {
+	n, oldest, followed := j.s.CameBefore()
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf("Nothing is lost of what came in the last %s; %s for at least %s", phrase.Seconds(followed), inService(n), phrase.Seconds(oldest))
+}
+
+func inService(n int) string {
+	if n == 1 {
+		return "a request has been in service"
+	}
+	return phrase.Sprintf("the oldest of %d requests has been in service", n)
 }
 
 // okNumbers are the numbers of a listener without trouble; what and why both say them.

@@ -65,6 +65,8 @@ type Connections struct {
 	// read a byte, as is known of the first requests of connections; UnreadNext the same of
 	// later ones, of which the head may have been read and the body not.
 	Unread, UnreadNext time.Duration
+	// InServiceFor is for how long the oldest of the InService has been that, at least.
+	InServiceFor time.Duration
 	// TopPeer is the one address that more than half of the accepted connections
 	// come from, nil where there is none.
 	TopPeer *PeerShare

@@ -43,6 +43,11 @@ func findingsOfClients() []causes.Runbook {
 			Vain:  "Any of this server's limits.",
 		},
 		{
+			Code: "clients_before_unknown", Title: "whether clients that came before had an answer is not known",
+			Seen:  "Requests have been in service for longer than clients were followed. What becomes of a client is known of those alone that began to connect meanwhile.",
+			Check: "`tcpdiag snapshot --interval 10s`, longer than these clients wait; the agent follows them all the time.",
+		},
+		{
 			Code: "syn_flood", Title: "many single SYNs that nobody is behind",
 			Seen:   "Single SYNs from many addresses, none of which was repeated or answered: a SYN flood with spoofed addresses, or clients whose connect timeout is below a second.",
 			Change: "Leave `net.ipv4.tcp_syncookies` at 1 and filter in front of this machine.",

@@ -41,6 +41,14 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
+	if n, oldest, followed := s.CameBefore(); n > 0 {
+		out = append(out, model.Finding{
+			Code: "clients_before_unknown", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("%s in service, the oldest for at least %s; clients have been followed for %s. Whether those that came before had an answer is not known.",
+				phrase.Count(n, "request")+" "+phrase.Verb(n, "is", "are"), phrase.Seconds(oldest), phrase.Seconds(followed)),
+			Advice: "Look for longer than these clients wait (--interval 10s), or run the agent.",
+		})
+	}
 	if tried := s.NobodyTried(); tried > 0 {
 		out = append(out, model.Finding{
 			Code: "nobody_tried", Severity: model.SeverityInfo,

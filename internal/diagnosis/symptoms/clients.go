@@ -76,6 +76,20 @@ func (s *Symptoms) NobodyCame() time.Duration {
 // leastFollowed is for how long that must be so.
 const leastFollowed = time.Second / 2
 
+// CameBefore are requests in service that may be of clients that came before handshakes were followed, where the oldest
+// is: it is not known of those whether they get an answer, nor of others that have left meanwhile.
+func (s *Symptoms) CameBefore() (n int, oldest, followed time.Duration) {
+	c := s.Now.Connections
+	if s.Now.Losses == nil || s.Now.Losses.Clients == nil || c == nil || !s.Now.Listening() {
+		return 0, 0, 0
+	}
+	followed = s.Now.Losses.Clients.Observed
+	if followed >= s.whole || c.Phases[model.InService] == 0 || c.InServiceFor <= followed {
+		return 0, 0, 0
+	}
+	return c.Phases[model.InService], c.InServiceFor, followed
+}
+
 // NobodyIn means that no connection is held, and none waits.
 func (s *Symptoms) NobodyIn() bool {
 	n, known := reading.Held(s.Now)

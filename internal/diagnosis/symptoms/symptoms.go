@@ -12,6 +12,7 @@ type Symptoms struct {
 	From Evidence
 	reading.Pair
 	Interval time.Duration
+	whole    time.Duration // the interval of all that was measured, of which Interval may be the latest part
 	Delta    model.Counters
 	Sysctl   map[string]int
 	Closed   *model.Closed
@@ -27,12 +28,13 @@ type Symptoms struct {
 // Of is what the evidence shows.
 func Of(e Evidence, t reading.Thresholds) *Symptoms {
 	e.Before = reading.Learned(e.Before, e.Now)
+	whole := e.Interval
 	if l := e.Now.Lately; l != nil {
 		e.Interval, e.Delta = l.Span, l.Delta
 	}
 	s := &Symptoms{
 		From: e, Pair: reading.Pair{Now: e.Now, Before: e.Before, First: e.First, Elapsed: e.Elapsed, T: t},
-		Interval: e.Interval, Delta: e.Delta, Sysctl: e.Sysctl, Closed: e.Closed, Shown: e.Shown,
+		Interval: e.Interval, whole: whole, Delta: e.Delta, Sysctl: e.Sysctl, Closed: e.Closed, Shown: e.Shown,
 		Limits: e.Now.Limits,
 	}
 	if !e.Now.Listening() {
