@@ -71,9 +71,13 @@ func (s *Symptoms) WaitsForNothing() bool {
 }
 
 // CPUShortBeside means that though another cause is named, as many threads as a tenth of the busy ones
-// waited for a CPU all the time. The others may wait for a lock that one of these has.
+// waited for a CPU all the time. The others may wait for a lock that one of these has; where all of the busy ones
+// wait for something else, those are threads that have no request: the JVM's own, as compilers and collectors.
 func (s *Symptoms) CPUShortBeside(c model.Cause) bool {
 	busy, seen := reading.BusyThreads(s.Now)
+	if d := reading.DownstreamOf(s.Now); d != nil && d.Workers != nil && d.Workers.Running == 0 && s.Inside() >= busy {
+		return false
+	}
 	switch c {
 	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseMaxConnections:
 		return seen && s.Share(reading.RunDelay) >= max(2*s.T.RunDelay, float64(busy)/10) && s.Throttling().Share() < s.T.ThrottledShare

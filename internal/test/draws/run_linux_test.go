@@ -51,6 +51,7 @@ func (w *world) run(d draw) outcome {
 		f.before(w)
 	}
 	account, seen := new(account), &watching{observed: observed{accepting: true, reading: true, allBusy: true}}
+	w.account = account
 	ctx, cancel := context.WithCancel(w.Ctx)
 	var users sync.WaitGroup
 	w.come(ctx, &users, account)
@@ -83,6 +84,7 @@ func (w *world) run(d draw) outcome {
 	}
 	cancel()
 	users.Wait()
+	w.account = nil
 	ended := time.Now()
 	then.known, then.throttled, then.outOfFiles = true, seen.throttled, seen.outOfFiles
 	then.accepting, then.reading, then.overflows = seen.accepting, seen.reading, seen.overflows

@@ -94,7 +94,7 @@ func (d draw) behind() []string {
 	switch {
 	case d.handler == "peer":
 		return []string{"downstream"}
-	case d.handler == "pool" && d.server.pool >= d.server.threads && !d.server.virtual:
+	case d.handler == "pool" && 2*d.server.pool >= d.server.threads && !d.server.virtual: // half of them have one to wait for
 		return []string{"downstream", "connection_pool"}
 	case d.handler == "pool":
 		return []string{"connection_pool"}
@@ -149,6 +149,8 @@ func (d draw) judge(o observed, s said) (result, why string) {
 		return unknown, "ok for whom no handshakes are read"
 	case o.failed > 1 && s.status == "ok" && len(s.missing) > 0 && d.server.hidden():
 		return unknown, "missing is " + some(s.missing)
+	case o.failed > 1 && s.status == "ok" && d.reply > asked && slices.Contains(s.missing, "clients_before_unknown"):
+		return unknown, "those that wait for longer than a snapshot lasts, and it says so"
 	case o.failed > 1 && s.status == "ok":
 		return wrong, "ok while clients fail"
 	case d.fault == "" && o.known && o.ever == 0 && o.overflows == 0 && s.status == "losing":

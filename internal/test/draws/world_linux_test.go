@@ -28,7 +28,8 @@ type world struct {
 	agent *rig.Agent
 	said  counts // the agent's before the draw
 
-	unanswered float64 // the most that the agent has counted
+	unanswered float64  // the most that the agent has counted
+	account    *account // of the clients that come now, nil where none do
 
 	after  []func()  // what ends with the draw
 	failed time.Time // when the last client of the draw before got no answer
@@ -85,6 +86,9 @@ func (w *world) start() {
 	v := w.visitor()
 	v.ask("hello")
 	v.d.reply = 20 * time.Second
+	if w.account != nil { // while others come it is one of the clients
+		v.account = w.account
+	}
 	w.Until("the server answers", func() bool { return v.connection(w.Ctx) == answered })
 	if w.agent != nil { // whose series of the listener are absent while it is down
 		w.Until("the agent has seen it", func() bool {
