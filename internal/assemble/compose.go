@@ -91,7 +91,7 @@ func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
-			l.AcceptQueue.OldestWait = new(found.OldestWait)
+			l.AcceptQueue.OldestWait, l.AcceptQueue.OldestAt = new(found.OldestWait), last.At
 		}
 	}
 	if was, ok := list.Before(); ok && !was.At.Before(since) {

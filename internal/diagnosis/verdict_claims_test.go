@@ -23,6 +23,16 @@ func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
 	}
 }
 
+// inServiceFor is how old the oldest of the requests in service is.
+func inServiceFor(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.InServiceFor = d }
+}
+
+// since is the interval of which a snapshot speaks.
+func since(d time.Duration) func(*symptoms.Evidence) {
+	return func(e *symptoms.Evidence) { e.Interval = d }
+}
+
 func stillTry(n int) func(*model.Listener) {
 	return func(l *model.Listener) {
 		outcome(model.ClientConnected, 0)(l)
@@ -274,6 +284,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "SYNs that nothing has answered at the moment", status: ok,
 			now: fresh().do(stillTry(8)), before: fresh(),
+		},
+		{
+			name: "requests that were there before clients were followed", status: ok, codes: []string{"clients_before_unknown"},
+			now: fresh().inService(7).do(outcome(model.ClientGaveUp, 0)).do(inServiceFor(2 * time.Second)), before: fresh().inService(7), change: since(2 * time.Second),
+		},
+		{
+			name: "requests of clients that came while they were followed", status: ok, notCodes: []string{"clients_before_unknown"},
+			now: fresh().inService(7).do(outcome(model.ClientGaveUp, 0)).do(inServiceFor(500 * time.Millisecond)), before: fresh().inService(7), change: since(2 * time.Second),
 		},
 		{
 			name: "no client has tried", status: ok, codes: []string{"nobody_tried"},

@@ -115,6 +115,7 @@ type AcceptQueue struct {
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
 	// nothing waits or the scan has not seen it.
 	OldestWait *time.Duration
+	OldestAt   time.Time `json:"-"` // when that was read, zero where it is not known
 	// SocketDrops is the listener's own lifetime counter (SK_MEMINFO_DROPS). It
 	// over-counts: a dropped final ACK adds 2, a duplicate SYN or an RST to a
 	// half-open connection 1. nil on kernels that do not report it.

@@ -151,10 +151,20 @@ func (p Pair) NothingAccepted() time.Duration {
 		return 0
 	}
 	aged := *now - *was
-	if aged < standstillLeast || aged < p.Elapsed-standstillSlack {
+	if aged < standstillLeast || aged < p.betweenWalks()-standstillSlack {
 		return 0
 	}
 	return aged
+}
+
+// betweenWalks is the time between the two readings of the oldest's wait, where it is known: on a busy
+// machine it is another than that between the snapshots.
+func (p Pair) betweenWalks() time.Duration {
+	now, was := p.Now.AcceptQueue.OldestAt, p.Before.AcceptQueue.OldestAt
+	if now.IsZero() || was.IsZero() {
+		return p.Elapsed
+	}
+	return now.Sub(was)
 }
 
 const (
