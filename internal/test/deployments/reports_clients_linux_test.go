@@ -102,7 +102,7 @@ func ofClients() []report {
 			go func() { ends <- rig.Arrivals(12, "/?ms=1000", rig.Longer(40*time.Second))(c, s) }()
 			c.Wait(15 * time.Second)
 			said := s.Says(rig.Port)
-			c.Both(rig.Port, "saturated max_threads", "losing max_threads").Names("have given up").Silent("maxConnections from 8192 to")
+			c.Both(rig.Port, "saturated max_threads", "losing max_threads").Names("from clients that have closed").Silent("maxConnections from 8192 to")
 			out := <-ends
 			c.Row.Truth = fmt.Sprintf("%s; 4 requests/s can be served, 12 come, patience 3 s: %d of %d answered", said, out.Of(demo.OK), out.Total())
 		}},

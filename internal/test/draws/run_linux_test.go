@@ -19,7 +19,6 @@ import (
 const (
 	untilFault = time.Second
 	untilAsked = 2200 * time.Millisecond
-	asked      = 2 * time.Second
 
 	// forgotten is how long before a draw the last client of the one before it failed, the
 	// last packet of it was dropped and the last request of one that had left was done with.
@@ -73,7 +72,7 @@ func (w *world) run(d draw) outcome {
 	watcher.Wait()
 	seen.failed = account.failures(from.Add(300*time.Millisecond), from.Add(asked))
 	seen.known = true
-	seen.ever = account.failures(time.Time{}, from.Add(asked))
+	seen.ever = account.failures(time.Time{}, to)
 	seen.throttled, seen.overflows = throttled(w.s.PID) > before, overflows()-dropped
 	seen.outOfFiles = seen.outOfFiles && d.fault == "descriptors"
 	if f.spoils {

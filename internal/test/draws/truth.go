@@ -2,9 +2,14 @@ package draws
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
+
+// asked is the interval of the snapshot.
+const asked = 2 * time.Second
 
 // observed is what others than tcpdiag say of the time in which it was asked.
 type observed struct {
@@ -73,7 +78,8 @@ func (d draw) causes(o observed) []string {
 	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
 	add((o.queue > s.backlog || o.overflows > 0) && o.free && o.accepting, "slow_accept")
 	add(o.starved >= starvedFrom && o.free, "cpu_saturated")
-	add(len(all) == 0 || !o.trouble(s) || d.handler == "half", "") // who sends half a request has no answer
+	add(s.virtual && o.starved >= float64(runtime.NumCPU())/2, "cpu_saturated") // the carriers, which are as many as CPUs
+	add(len(all) == 0 || !o.trouble(s) || d.handler == "half", "")              // who sends half a request has no answer
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -167,6 +173,8 @@ func (d draw) judge(o observed, s said) (result, why string) {
 		return right, ""
 	case slices.Contains(d.outer(o), s.cause) && len(s.missing) > 0:
 		return unknown, "missing is " + some(s.missing)
+	case s.cause == "" && s.status == "losing" && strings.Contains(s.summary, "unknown"):
+		return unknown, "it says that why is unknown"
 	case s.cause == "" && s.status == "ok" && o.failed <= 1 && (!o.allBusy || d.users <= d.server.threads+2):
 		return right, "" // somebody waits at times, and nobody fails
 	}
