@@ -73,6 +73,10 @@ func All() []Proof {
 			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
 		{
+			Name: "churn", What: "an hour of clients that keep coming, the server and the tap restarted again and again: who was let in is who the kernel made a socket for", Minutes: 57, Root: true,
+			Run: goTest("./internal/test/accounts", "^TestChurn$", "90m"), Covers: clients, Results: []string{"docs/results/churn.md"},
+		},
+		{
 			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
 			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "internal/test/browser"},
 		},
