@@ -82,7 +82,7 @@ func (o options) narrowed(all []boot) []boot {
 	}
 	if o.Clients > 0 {
 		crowd := binary{
-			Package: packages + "handshake", Run: "^TestNetem$", Env: fmt.Sprintf("TCPDIAG_IMPAIRED=%d", o.Clients), Arm: true, Minutes: 24 * 60, // of its clock, which jumps
+			Package: packages + "handshake/tap", Run: "^TestNetem$", Env: fmt.Sprintf("TCPDIAG_IMPAIRED=%d", o.Clients), Arm: true, Minutes: 24 * 60, // of its clock, which jumps
 		}
 		return []boot{{"clients", all[0].Machine, []binary{crowd}}}
 	}

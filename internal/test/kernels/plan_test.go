@@ -1,6 +1,9 @@
 package main
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +30,20 @@ func TestNarrowed(t *testing.T) {
 	require.Equal(t, twoProcessors("amd64"), part[0].Machine)
 	require.Equal(t, []string{"part"}, names(options{Run: pairedTest}.narrowed(all[len(all)-1].Boots)), "the slow machine is booted once")
 	require.Equal(t, machineFor("amd64"), options{Run: "^TestSS$"}.narrowed(all[0].Boots)[0].Machine)
+}
+
+// What the guests run is there, also when packages have moved.
+func TestPackages(t *testing.T) {
+	for _, p := range plans(false) {
+		for _, b := range slices.Concat(p.Boots, options{Clients: 7}.narrowed(p.Boots)) {
+			for _, r := range b.Run {
+				folder := strings.TrimPrefix(r.Package, packages)
+				tests, err := filepath.Glob(filepath.Join("../..", folder, "*_test.go"))
+				require.NoError(t, err)
+				require.NotEmpty(t, tests, r.Package)
+			}
+		}
+	}
 }
 
 // An arm64 guest runs what is built for it.

@@ -98,8 +98,8 @@ func (s series) networks() []binary {
 		{Package: packages + "losses", Run: "Kernel", Minutes: 2},
 		{Package: packages + "clients", Minutes: 4},
 		{Package: packages + "plan", Run: planCases, Minutes: 4},
-		{Package: packages + "observer", Run: observerTests, Minutes: 4},
-		{Package: packages + "handshake", Run: handshakes, Env: s.impaired(), Arm: true, Minutes: 90},
+		{Package: packages + "schedule", Run: scheduleTests, Minutes: 4},
+		{Package: packages + "handshake/tap", Run: handshakes, Env: s.impaired(), Arm: true, Minutes: 90},
 	}
 }
 
@@ -108,9 +108,9 @@ func accounts() []binary {
 	return []binary{{Package: packages + "test/accounts", Run: "^Test(Matrix|ShortLooks)$", Minutes: 60}}
 }
 
-// observerTests are those of conservation and verdicts that do not send a million
+// scheduleTests are those of conservation and verdicts that do not send a million
 // packets, which takes an emulator minutes.
-const observerTests = "^Test(StuckListener|Conservation|DropsDuringAScan|DropsOfARestartedServer|VerdictOfARestartedServer|DroppedSYNsAreNotCalledACKs)$"
+const scheduleTests = "^Test(StuckListener|Conservation|DropsDuringAScan|DropsOfARestartedServer|VerdictOfARestartedServer|DroppedSYNsAreNotCalledACKs)$"
 
 // parts are tests that others run as processes of their own.
 const parts = "Here$"
