@@ -43,7 +43,7 @@ type churn struct {
 }
 
 // TestChurn: for an hour clients come without end, in bursts too, to a server that is restarted
-// every three and a half minutes; the tap is opened anew every five, while they come. The clients
+// every three and a half minutes; every five the tap is closed, and opened again while they come. The clients
 // that were let in, in time or late, are the sockets that the kernel made meanwhile (PassiveOpens),
 // and never more.
 func TestChurn(t *testing.T) {
