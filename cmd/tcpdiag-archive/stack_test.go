@@ -188,6 +188,8 @@ func TestStack(t *testing.T) {
 			for _, one := range ids {
 				want = append(want, one+" begin", one+" change", one+" end")
 			}
+			// The receiver of metrics hears of its targets some seconds after it was started.
+			eventually(t, "and the agent's metrics", func() bool { _, metrics := s.collected(); return metrics != "" })
 			logs, metrics := s.collected()
 			uids := map[string]bool{}
 			for i := range logs {
@@ -262,7 +264,7 @@ func s3(t *testing.T, s *stack, address string) *server {
 }
 
 // azure is Azurite, with its well-known account. It is asked to end: killed it forgets its containers,
-// which it writes every few seconds.
+// which it writes every few seconds. It ends when its last connection does, so idle ones last a second.
 func azure(t *testing.T, s *stack, address string) *server {
 	t.Helper()
 	folder := t.TempDir()
@@ -285,7 +287,7 @@ func azure(t *testing.T, s *stack, address string) *server {
 		require.NoError(t, err)
 	}
 	of.start = func() func(os.Signal) {
-		stop := s.program(address, nil, filepath.Join(s.bin, "node_modules", ".bin", "azurite-blob"), "--silent", "--skipApiVersionCheck", "--location", folder, "--blobHost", host, "--blobPort", port)
+		stop := s.program(address, nil, filepath.Join(s.bin, "node_modules", ".bin", "azurite-blob"), "--silent", "--skipApiVersionCheck", "--keepAliveTimeout", "1", "--location", folder, "--blobHost", host, "--blobPort", port)
 		if !made { // the archiver does not make it: it has no right to
 			made = true
 			of.restore()
