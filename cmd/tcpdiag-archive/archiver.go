@@ -21,9 +21,6 @@ const (
 	// sendWithin is the time for a log record, storeWithin for a recording.
 	sendWithin  = 10 * time.Second
 	storeWithin = 2 * time.Minute
-	// staleAfter is since when a recording without an end does not grow: its agent, which adds
-	// to it every half second, was killed.
-	staleAfter = 2 * time.Minute
 )
 
 // archiver reads the folder and sends what is in the spool.
@@ -216,7 +213,7 @@ func (a *archiver) follow(library *incident.Library, id string) (changed bool) {
 		}
 		changed = true
 	}
-	stale := a.now().Sub(f.grown) > a.stale
+	stale := a.now().Sub(f.written) > a.stale
 	switch {
 	case err != nil:
 		a.unreadable(id, err)
@@ -288,6 +285,7 @@ func (a *archiver) finish(f *following) bool {
 		return true
 	}
 	story.Summary.ID = f.id
+	story.Summary.CutOff()
 	if a.store != nil {
 		m := newManifest(f, story, data)
 		text, err := m.spooled(data)

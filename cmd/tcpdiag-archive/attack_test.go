@@ -196,3 +196,29 @@ func TestSpoolsDiskIsFull(t *testing.T) {
 	requireOnce(t, to.all())
 	eventually(t, "it says that, too", func() bool { return strings.Contains(r.log.String(), "the spool can be written to again") })
 }
+
+// What answers at the address may be no collector: a proxy's page, or a redirect to one, takes no record.
+func TestAPageIsNoCollector(t *testing.T) {
+	to, dir := newReceiver(t), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, sampleID(1)+suffix), endedSample(t), 0o600))
+	to.answer(http.StatusFound)
+	r := start(t, "--incident-dir", dir, "--spool", t.TempDir(), "--otlp-endpoint", to.URL)
+	eventually(t, "it is refused", func() bool { return strings.Contains(r.log.String(), "it is tried again") })
+	to.answer(http.StatusOK)
+	eventually(t, "a page is refused", func() bool { return strings.Contains(r.log.String(), errPage.Error()) })
+	to.answer(0)
+	eventually(t, "all arrive", func() bool { return len(to.all()) >= 2 })
+	requireOnce(t, to.all())
+}
+
+// Without credentials, and with those that may not read, there is one line that says so.
+func TestStoresThatRefuse(t *testing.T) {
+	f := newFakeS3(t)
+	code, _, stderr := command(t, "list", "--bucket", f.bucket())
+	require.Equal(t, exitOK, code, stderr)
+	f.writeOnly = true
+	code, _, stderr = command(t, "list", "--bucket", f.bucket())
+	require.Equal(t, exitError, code)
+	require.Contains(t, stderr, "these credentials may not do that")
+	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+}

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
+	"strings"
 
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
@@ -23,6 +25,12 @@ func bucketURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) || u.User != nil {
 		return nil, usagef("--bucket: give a URL such as s3://NAME?region=REGION, gs://NAME, azblob://CONTAINER or file:///FOLDER, without a password")
+	}
+	if u.Scheme != "file" && u.Host == "" {
+		return nil, usagef("--bucket: %s has no name of a bucket: %s://NAME", text, u.Scheme)
+	}
+	if u.Scheme == "file" && (u.Host != "" && u.Host != "." || u.Path == "") {
+		return nil, usagef("--bucket: %s names no folder: file:///FOLDER, with three slashes", text)
 	}
 	if u.Scheme == "file" { // a folder is often another file system than /tmp
 		q := u.Query()
@@ -47,6 +55,19 @@ func locationOf(u *url.URL, key string) string {
 	return u.Scheme + "://" + path.Join(u.Host, u.Path, key)
 }
 
+// openBucket opens one. The kits of two clouds say in their own words on a terminal, one of them on
+// the standard output, what the error says then: they get another one.
+func openBucket(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0) // stays open: a kit keeps it
+	if err != nil {
+		return nil, err
+	}
+	stdout, stderr := os.Stdout, os.Stderr
+	defer func() { os.Stdout, os.Stderr = stdout, stderr }()
+	os.Stdout, os.Stderr = null, null
+	return blob.OpenBucket(ctx, u.String())
+}
+
 // store is a bucket that is opened when it is first needed.
 type store struct {
 	url    *url.URL
@@ -55,7 +76,7 @@ type store struct {
 
 func (s *store) open(ctx context.Context) (*blob.Bucket, error) {
 	if s.bucket == nil {
-		b, err := blob.OpenBucket(ctx, s.url.String())
+		b, err := openBucket(ctx, s.url)
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +96,10 @@ func (s *store) close() {
 // it asks for the checksum of what is there; who may not takes it for present.
 func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome string, err error) {
 	defer func() {
-		if gcerrors.Code(err) == gcerrors.NotFound || errors.Is(err, fs.ErrNotExist) { // the libraries' own words fill a page
+		if isMissing(err) { // the libraries' own words fill a page
 			err = fmt.Errorf("%w: %s: make it, an archiver has no right to; recordings wait in the spool", errNoBucket, locationOf(s.url, ""))
+		} else if err != nil {
+			err = explained(err)
 		}
 	}()
 	b, err := s.open(ctx)
@@ -105,6 +128,27 @@ func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome stri
 		return "", err
 	}
 	return outcome, nil
+}
+
+func isMissing(err error) bool {
+	return gcerrors.Code(err) == gcerrors.NotFound || errors.Is(err, fs.ErrNotExist)
+}
+
+// explained is an error of a store with what it comes to, before the words of its kit.
+func explained(err error) error {
+	text := err.Error()
+	switch {
+	case errors.Is(err, errForGood):
+		return err
+	case gcerrors.Code(err) == gcerrors.PermissionDenied, statusOf(err) == http.StatusForbidden, statusOf(err) == http.StatusUnauthorized:
+		return fmt.Errorf("these credentials may not do that: %w", err)
+	}
+	for _, without := range []string{"get credentials:", "could not find default credentials", "failed to acquire a token"} { // of S3, Google, Azure
+		if strings.Contains(text, without) {
+			return fmt.Errorf("there are no credentials for it: %w", err)
+		}
+	}
+	return err
 }
 
 func isSame(ctx context.Context, b *blob.Bucket, key, sum string) (same, known bool) {

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -34,13 +36,18 @@ type collector struct {
 // collectorURL is where logs are received: /v1/logs unless another path is given.
 func collectorURL(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || !isPort(u.Port()) {
 		return "", usagef("--otlp-endpoint: give a URL such as http://127.0.0.1:4318; headers are in OTEL_EXPORTER_OTLP_HEADERS")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/logs"
 	}
 	return u.String(), nil
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return text == "" || err == nil && n > 0
 }
 
 func newCollector(ctx context.Context, endpoint string) (*collector, error) {
@@ -53,7 +60,7 @@ func newCollector(ctx context.Context, endpoint string) (*collector, error) {
 	a := &answers{next: transport}
 	e, err := otlploghttp.New(ctx,
 		otlploghttp.WithEndpointURL(endpoint),
-		otlploghttp.WithHTTPClient(&http.Client{Transport: a, Timeout: sendWithin}),
+		otlploghttp.WithHTTPClient(&http.Client{Transport: a, Timeout: sendWithin, CheckRedirect: noRedirect}),
 		otlploghttp.WithTimeout(sendWithin),
 		otlploghttp.WithRetry(otlploghttp.RetryConfig{Enabled: false}), // the spool repeats
 		otlploghttp.WithCompression(otlploghttp.GzipCompression),
@@ -63,6 +70,9 @@ func newCollector(ctx context.Context, endpoint string) (*collector, error) {
 	}
 	return &collector{e, a}, nil
 }
+
+// noRedirect: a redirected POST becomes a GET, which a page to log in at answers with 200.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // tlsConfig is by the variables of the OTLP specification, which the exporter leaves to a
 // client that is given to it.
@@ -115,6 +125,9 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kind := answer.Header.Get("Content-Type"); strings.HasPrefix(kind, "text/html") {
+		return nil, errPage
+	}
 	var said collogpb.ExportLogsServiceResponse
 	if answer.Header.Get("Content-Type") == "application/x-protobuf" && proto.Unmarshal(body, &said) == nil {
 		a.rejected = said.GetPartialSuccess().GetRejectedLogRecords()
@@ -122,6 +135,9 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	return answer, nil
 }
+
+// errPage: something else than a collector has taken the record.
+var errPage = errors.New("a page in HTML is no answer of a collector: --otlp-endpoint names something else")
 
 // forGood reports whether the latest answer would be the same another time. Who is not
 // allowed (401, 403) or asked at a wrong path (404) may be, once somebody has mended that.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -66,19 +67,31 @@ func parseKey(key string) (found, bool) {
 // archive is a bucket that is read.
 type archive struct {
 	bucket  *blob.Bucket
+	url     *url.URL
 	scanned int
 }
 
 func openArchive(ctx context.Context, text string) (*archive, error) {
+	if text == "" {
+		return nil, usagef("give --bucket")
+	}
 	u, err := bucketURL(text)
 	if err != nil {
 		return nil, err
 	}
-	b, err := blob.OpenBucket(ctx, u.String())
+	b, err := openBucket(ctx, u)
 	if err != nil {
-		return nil, fmt.Errorf("--bucket: %s", oneLine(err.Error()))
+		return nil, fmt.Errorf("--bucket: %s", inWords(u, err))
 	}
-	return &archive{bucket: b}, nil
+	return &archive{bucket: b, url: u}, nil
+}
+
+// inWords is an error of a bucket that is read, in a line.
+func inWords(u *url.URL, err error) string {
+	if isMissing(err) {
+		return errNoBucket.Error() + ": " + locationOf(u, "")
+	}
+	return oneLine(explained(err).Error())
 }
 
 func (a *archive) close() { _ = a.bucket.Close() }
@@ -97,7 +110,7 @@ func (a *archive) each(ctx context.Context, prefix, delimiter string, see func(*
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("the bucket cannot be listed: %s", oneLine(err.Error()))
+			return fmt.Errorf("the bucket cannot be listed: %s", inWords(a.url, err))
 		}
 		if a.scanned++; a.scanned > maxScanned {
 			return errMany
@@ -215,7 +228,7 @@ func (a *archive) read(ctx context.Context, key string) ([]byte, error) {
 	case gcerrors.Code(err) == gcerrors.NotFound:
 		return nil, fmt.Errorf("%s: there is no such recording", key)
 	case err != nil:
-		return nil, fmt.Errorf("%s: cannot be read: %s", key, oneLine(err.Error()))
+		return nil, fmt.Errorf("%s: cannot be read: %s", key, oneLine(explained(err).Error()))
 	}
 	defer func() { _ = r.Close() }()
 	if r.Size() > maxObject {
@@ -263,6 +276,7 @@ func (a *archive) story(ctx context.Context, key string) (*story.Story, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", key, oneLine(err.Error()))
 	}
+	s.Summary.CutOff() // nobody writes what is in a bucket any more
 	if f, ok := parseKey(key); ok {
 		s.Summary.ID = f.ID
 	}

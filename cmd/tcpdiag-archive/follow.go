@@ -21,6 +21,7 @@ type wholeLines struct {
 	file      *os.File
 	at, until int64
 	size      int64
+	changed   time.Time // by the file system
 }
 
 // Read implements io.Reader. Behind io.EOF there may be more at another time.
@@ -47,7 +48,7 @@ func (w *wholeLines) extend() error {
 	if err != nil {
 		return err
 	}
-	w.size = info.Size()
+	w.size, w.changed = info.Size(), info.ModTime()
 	var part [64 << 10]byte
 	for to := w.size; to > w.until; {
 		from := max(w.until, to-int64(len(part)))
@@ -75,13 +76,14 @@ type following struct {
 	last    *recording.Frame
 	cause   model.Cause // of the latest record
 	changes int
-	number  int // of the next event
-	grown   time.Time
+	number  int       // of the next event
+	written time.Time // when a change of the file was seen last
+	changed time.Time // of that change, by the file system
 	size    int64
 }
 
 func newFollowing(id, cluster string, file *os.File, now time.Time) *following {
-	return &following{id: id, cluster: cluster, lines: &wholeLines{file: file}, grown: now}
+	return &following{id: id, cluster: cluster, lines: &wholeLines{file: file}, written: now}
 }
 
 func (f *following) close() { _ = f.lines.file.Close() }
@@ -91,7 +93,7 @@ func (f *following) close() { _ = f.lines.file.Close() }
 func (f *following) read(now time.Time) (events []event, ended bool, err error) {
 	if f.reader == nil {
 		if err := f.lines.extend(); err != nil || f.lines.until == 0 {
-			f.noteGrowth(now)
+			f.noteChange(now)
 			return nil, false, err
 		}
 		if f.reader, err = recording.NewReader(f.lines); err != nil {
@@ -112,13 +114,13 @@ func (f *following) read(now time.Time) (events []event, ended bool, err error) 
 			events = append(events, *e)
 		}
 	}
-	f.noteGrowth(now)
+	f.noteChange(now)
 	return events, f.reader.End != nil, nil
 }
 
-func (f *following) noteGrowth(now time.Time) {
-	if f.lines.size != f.size {
-		f.size, f.grown = f.lines.size, now
+func (f *following) noteChange(now time.Time) {
+	if f.lines.size != f.size || !f.lines.changed.Equal(f.changed) {
+		f.size, f.changed, f.written = f.lines.size, f.lines.changed, now
 	}
 }
 
@@ -157,17 +159,11 @@ func (f *following) event(kind string, frame *recording.Frame) *event {
 
 // end is the event of a recording that has ended, by the whole of it.
 func (f *following) end(s *story.Story) *event {
-	e := f.about(eventEnd, s.Summary.LastSeen)
-	if !s.Summary.Ended.IsZero() {
-		e.At = s.Summary.Ended
-	}
 	sum := &s.Summary
+	e := f.about(eventEnd, sum.Ended)
 	e.Status, e.Cause, e.Severe = sum.Status.String(), bounded(string(sum.Cause)), sum.Status > model.StatusSaturated
 	e.Reason, e.Lasted = bounded(sum.Reason), sum.Duration()
 	e.Turned, e.Dropped = sum.TurnedAway, sum.Dropped
-	if e.Reason == "" {
-		e.Reason = recording.EndInterrupted
-	}
 	a := s.Answer()
 	e.Body = bodyOf(&a)
 	return e

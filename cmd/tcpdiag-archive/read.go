@@ -26,9 +26,8 @@ import (
 type readOptions struct{ bucket, cluster string }
 
 func (o *readOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.bucket, "bucket", "", "URL of the object store: s3://, gs://, azblob:// or file://")
+	cmd.Flags().StringVar(&o.bucket, "bucket", "", "URL of the object store, required: s3://, gs://, azblob:// or file://")
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "only of this cluster")
-	_ = cmd.MarkFlagRequired("bucket")
 }
 
 // listOptions are those of list.

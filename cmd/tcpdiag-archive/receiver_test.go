@@ -63,6 +63,10 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.status != 0 {
+		if r.status < http.StatusBadRequest { // something else than a collector: a page to log in at
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Location", "/login")
+		}
 		w.WriteHeader(r.status)
 		return
 	}

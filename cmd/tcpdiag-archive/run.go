@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 )
 
 // defaultSpool is where the packages' unit and the chart have it.
@@ -96,7 +99,7 @@ func (o *runOptions) run(cmd *cobra.Command, stderr io.Writer) error {
 		return err
 	}
 	a := &archiver{
-		dir: o.dir, cluster: o.cluster, interval: o.interval, grace: o.grace, stale: staleAfter, log: log, now: time.Now,
+		dir: o.dir, cluster: o.cluster, interval: o.interval, grace: o.grace, stale: recording.Silent, log: log, now: time.Now,
 		following: make(map[string]*following), said: make(map[string]bool),
 	}
 	if err := a.ends(cmd, o); err != nil {
@@ -139,6 +142,9 @@ func (a *archiver) ends(cmd *cobra.Command, o *runOptions) (err error) {
 			return err
 		}
 		a.store = &store{url: a.bucket}
+		if err := a.beginStore(cmd.Context()); err != nil {
+			return err
+		}
 	}
 	if o.otlp == "" {
 		return nil
@@ -151,4 +157,20 @@ func (a *archiver) ends(cmd *cobra.Command, o *runOptions) (err error) {
 		return fmt.Errorf("--otlp-endpoint: %w", err)
 	}
 	return nil
+}
+
+// beginStore opens the bucket, so that a mistake in its URL is known before the first incident. What may
+// be there later, a folder or an identity, is waited for.
+func (a *archiver) beginStore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, sendWithin)
+	defer cancel()
+	_, err := a.store.open(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case isMissing(err) || a.bucket.Scheme == "gs":
+		a.log.Warn("the bucket cannot be opened; it is tried again for the first recording", "err", inWords(a.bucket, err))
+		return nil
+	}
+	return usagef("--bucket: %s", oneLine(err.Error()))
 }

@@ -322,10 +322,20 @@ func TestWhatABucketMayHold(t *testing.T) {
 		{"list"},
 		{"report", "x", "--bucket", "file://" + bucket},
 		{"run", "--bucket", "file:///x", "--cluster", "a/b"},
+		{"run", "--bucket", "s3:/incidents"},
+		{"run", "--bucket", "gs://"},
+		{"run", "--bucket", "file://incidents"},
+		{"run", "--bucket", "file:///x?foo=bar"},
+		{"run", "--bucket", "azblob://incidents"},
+		{"run", "--bucket", "s3://incidents?region=eu-west-1&foo=bar"},
+		{"run", "--otlp-endpoint", "http://127.0.0.1:99999"},
+		{"run", "--otlp-endpoint", "http://:4318"},
+		{"list", "--bucket", "file:///not-there"},
 	} {
 		code, _, stderr := command(t, args...)
 		require.NotEqual(t, exitOK, code, args)
 		require.NotContains(t, stderr, "u:p")
+		require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
 	}
 }
 

@@ -107,15 +107,16 @@ func TestFollowingAFileByteByByte(t *testing.T) {
 	require.Contains(t, f.end(story).Body, "What: ")
 }
 
-// A recording whose agent was killed ends for the archiver when it does not grow any more.
+// A recording whose agent was killed ends for the archiver when it is not written any more.
 func TestStaleRecordingIsStored(t *testing.T) {
 	dir := t.TempDir()
 	text := sample(t)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "000001-20260102T030405Z-8080.tcpdiag"), text[:len(text)*2/3], 0o600))
+	path := filepath.Join(dir, "000001-20260102T030405Z-8080.tcpdiag")
+	require.NoError(t, os.WriteFile(path, text[:len(text)*2/3], 0o600))
 	now := time.Now()
 	s, _ := newSpool(t, t.TempDir(), 64<<20)
 	a := &archiver{
-		dir: dir, cluster: "c", stale: staleAfter, log: quiet(), now: func() time.Time { return now }, beat: func() {},
+		dir: dir, cluster: "c", stale: recording.Silent, log: quiet(), now: func() time.Time { return now }, beat: func() {},
 		following: make(map[string]*following), said: make(map[string]bool), spool: s, store: new(store), metrics: newMetrics(s),
 	}
 	var err error
@@ -123,7 +124,11 @@ func TestStaleRecordingIsStored(t *testing.T) {
 	require.NoError(t, err)
 	a.poll()
 	require.Zero(t, s.waiting(kindRecording))
-	now = now.Add(staleAfter + time.Second)
+	now = now.Add(recording.Silent + time.Second)
+	require.NoError(t, os.Chtimes(path, now, now)) // its agent finds no room in it, and says that it lives
+	a.poll()
+	require.Zero(t, s.waiting(kindRecording))
+	now = now.Add(recording.Silent + time.Second)
 	a.poll()
 	require.Equal(t, 1, s.waiting(kindRecording))
 	a.poll()

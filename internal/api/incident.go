@@ -39,7 +39,7 @@ type IncidentSummary struct {
 	Title             string  `json:"title"` // cause, duration, and what clients lost
 	DurationSeconds   float64 `json:"duration_seconds"`
 	ClientsTurnedAway *uint64 `json:"clients_turned_away,omitempty"` // where handshakes were followed
-	ClientsUndecided  uint64  `json:"clients_undecided,omitempty"`   // while it lasts: without an answer so far, and not known to have left
+	ClientsUndecided  uint64  `json:"clients_undecided,omitempty"`   // while it lasts, or where it was cut off: without an answer until then, and not known to have left
 }
 
 // Incident is a recording: what was lost in it, how it went, and the listener at

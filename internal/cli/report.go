@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
-	"github.com/tcpdiag/tcpdiag/internal/incident/story"
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
@@ -58,7 +58,7 @@ func (o *reportOptions) run(_ context.Context, name string, stdin io.Reader, w i
 		return fmt.Errorf("report: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	story, err := story.Tell(in)
+	story, err := incident.Tell(in)
 	if err != nil {
 		return fmt.Errorf("report: %s: %w", name, err)
 	}

@@ -208,6 +208,7 @@ func (f *folder) ids() ([]string, error) {
 func (f *folder) recover(id string, deadline time.Time) (*entry, error) {
 	e, endless, err := f.peek(id, deadline)
 	if endless {
+		e.CutOff()
 		f.finish(id, &e.Summary)
 	}
 	return e, err
@@ -229,10 +230,13 @@ func (f *folder) peek(id string, deadline time.Time) (e *entry, endless bool, er
 	if end := lastRecord(file, info.Size()); end != nil {
 		e.Summary = end.Summary
 	} else if e.Summary, err = summarize(file, deadline); err != nil {
-		// Nobody can read it, but it takes up room: it goes with the oldest.
-		e.Summary = recording.Summary{Began: info.ModTime(), LastSeen: info.ModTime(), Text: err.Error()}
-	} else {
-		endless = true
+		// It takes up room, and goes with the oldest.
+		if e.Began.IsZero() {
+			e.Began, e.LastSeen = info.ModTime(), info.ModTime()
+		}
+		e.Ended, e.Reason, e.Text = e.LastSeen, recording.EndInterrupted, err.Error()
+	} else if endless = true; time.Since(info.ModTime()) > recording.Silent {
+		e.CutOff()
 	}
 	e.ID = id
 	return e, endless, nil
@@ -240,13 +244,12 @@ func (f *folder) peek(id string, deadline time.Time) (e *entry, endless bool, er
 
 // finish appends the end; where it cannot be written, nothing is lost.
 func (f *folder) finish(id string, s *recording.Summary) {
-	s.Ended, s.Reason = s.LastSeen, recording.EndInterrupted
 	file, err := f.root.OpenFile(nameOf(id), os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }()
-	text, err := recording.Line{End: &recording.End{At: s.LastSeen, Reason: recording.EndInterrupted, Summary: *s}}.Encode()
+	text, err := recording.Line{End: &recording.End{At: s.Ended, Reason: s.Reason, Summary: *s}}.Encode()
 	if err == nil {
 		_, _ = file.Write(append([]byte("\n"), text...)) // behind what was torn off
 	}
@@ -265,6 +268,12 @@ func lastRecord(file io.ReaderAt, size int64) *recording.End {
 		return nil
 	}
 	return l.End
+}
+
+// touch sets the time of the last change.
+func (f *folder) touch(id string) {
+	now := time.Now()
+	_ = f.root.Chtimes(nameOf(id), now, now)
 }
 
 var errLate = errors.New("it was not ended, and to read the whole of it would have taken too long")

@@ -3,6 +3,7 @@ package incident
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -76,10 +77,25 @@ func (l *Library) Tell(id string) (*story.Story, error) {
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
-	s, err := story.Tell(in)
+	s, err := Tell(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(id), err)
 	}
 	s.Summary.ID = id
+	return s, nil
+}
+
+// Tell reads a recording. A file that has no end, and was not written for a while, is one whose agent
+// was killed.
+func Tell(in io.Reader) (*story.Story, error) {
+	s, err := story.Tell(in)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := in.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && time.Since(info.ModTime()) > recording.Silent {
+			s.Summary.CutOff()
+		}
+	}
 	return s, nil
 }

@@ -203,8 +203,11 @@ func (w *writer) frame(r *writing, j job) {
 	w.shelf.update(func() { r.See(j.frame) })
 }
 
-// failed says the first of many failures.
+// failed says the first of many failures, and to readers that the recording is still being written.
 func (w *writer) failed(r *writing, err error) {
+	if f := w.folder.Load(); f != nil && r.file != nil {
+		f.touch(r.ID)
+	}
 	if !r.failed && !errors.Is(err, errFull) {
 		w.fail("an incident has a gap", err)
 	}

@@ -65,8 +65,12 @@ const (
 	EndClosed      = "closed"      // the listener was closed for a minute
 	EndStopped     = "stopped"     // the agent was asked to stop
 	EndDisplaced   = "displaced"   // others' incidents had less than their share of what is recorded at once
-	EndInterrupted = "interrupted" // the agent was killed; found at its next start
+	EndInterrupted = "interrupted" // the agent was killed; found at its next start, or by a reader
 )
+
+// Silent is since when nobody writes a recording any more: while it lasts an agent adds to its file every
+// half second, or where it cannot, sets the time of its last change.
+const Silent = 2 * time.Minute
 
 // Summary is a recording in a line.
 type Summary struct {
@@ -92,6 +96,16 @@ type Summary struct {
 
 	dominant dominant
 }
+
+// CutOff ends the summary of a recording that has no end, and that nobody writes any more.
+func (s *Summary) CutOff() {
+	if s.Ended.IsZero() {
+		s.Ended, s.Reason = s.LastSeen, EndInterrupted
+	}
+}
+
+// Whole reports whether the trouble was over before the recording ended; false while it lasts.
+func (s *Summary) Whole() bool { return s.Reason == EndOver || s.Reason == EndClosed }
 
 // Summary is that of a recording of which nothing else was read yet.
 func (h *Header) Summary() Summary {

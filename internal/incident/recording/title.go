@@ -109,30 +109,44 @@ func (s *Summary) Lost() string {
 	out := "for " + phrase.Seconds(max(time.Second, s.Duration().Round(time.Second))) + ": "
 	switch {
 	case s.TurnedAway != nil && *s.TurnedAway > 0 && s.Undecided() > 0:
-		return out + "at least " + phrase.Count(*s.TurnedAway, "client") + " turned away, " + phrase.Number(s.Undecided()) + " more without an answer so far"
+		return out + "at least " + phrase.Count(*s.TurnedAway, "client") + " turned away, " + phrase.Number(s.Undecided()) + " more without an answer " + s.Until()
 	case s.TurnedAway != nil && *s.TurnedAway > 0:
 		return out + phrase.Count(*s.TurnedAway, "client") + " turned away"
 	case s.Dropped > 0 && s.Undecided() > 0:
-		return out + phrase.Count(s.Undecided(), "client") + " without an answer so far"
+		return out + phrase.Count(s.Undecided(), "client") + " without an answer " + s.Until()
 	case s.Dropped > 0:
 		return out + phrase.Count(s.Dropped, "packet") + " of clients dropped"
+	case s.Status == model.StatusOK: // an incident begins with trouble
+		return "nothing is known of it"
 	case s.Status == model.StatusDown:
 		return out + "nothing listened"
 	}
 	return out + "clients waited, nothing was lost"
 }
 
-// Undecided are the clients that may still be turned away: while it lasts.
+// Undecided are the clients that may still be turned away, while it lasts and where nobody
+// recorded what became of them.
 func (s *Summary) Undecided() uint64 {
-	if !s.Ended.IsZero() {
+	if s.Whole() {
 		return 0
 	}
 	return s.Open
 }
 
+// Until is the moment up to which what is said of it holds.
+func (s *Summary) Until() string {
+	if s.Ended.IsZero() {
+		return "so far"
+	}
+	return "when the recording ended"
+}
+
 // Title is a recording in a line: its cause, how long it lasted, and what clients lost.
 func (s *Summary) Title() string {
 	name := string(s.Cause)
+	if s.Cause == model.CauseNone && s.Status == model.StatusOK {
+		return s.Lost()
+	}
 	if s.Cause == model.CauseNone {
 		name = s.Status.String()
 	}

@@ -31,10 +31,12 @@ func (s *Story) what() string {
 	end := "."
 	if s.Continues() {
 		end = ", and it continues."
+	} else if until := s.cutOff(); until != "" {
+		end = ", until " + until + "."
 	}
 	switch sum, packets, resets := &s.Summary, s.Counted.Packets(), s.Counted.QueueResets; {
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0 && sum.Undecided() > 0:
-		return "At least " + phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more have had none so far."
+		return "At least " + phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more " + s.undecided() + "."
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0:
 		return phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end
 	case packets > 0:
@@ -45,4 +47,31 @@ func (s *Story) what() string {
 		return "Clients were refused, nothing listened on" + at + end
 	}
 	return "Clients waited, and nothing was lost, at" + at + end
+}
+
+// undecided says until when some clients had no answer.
+func (s *Story) undecided() string {
+	switch {
+	case s.Going:
+		return "have had none so far"
+	case s.Summary.Ended.IsZero(): // a file: it may be added to
+		return "had none at " + recording.Clock(s.Summary.LastSeen)
+	}
+	return "had none " + s.Summary.Until()
+}
+
+// cutOff says what ended the recording in the middle of the trouble, "" where the trouble was over.
+func (s *Story) cutOff() string {
+	if s.Summary.LastSeen.Sub(s.Summary.LastTrouble) >= model.Quiet {
+		return ""
+	}
+	switch s.Summary.Reason {
+	case recording.EndStopped:
+		return "the agent was stopped"
+	case recording.EndDisplaced:
+		return "the recording was ended for another owner's"
+	case recording.EndInterrupted:
+		return "the agent was killed"
+	}
+	return ""
 }

@@ -2,6 +2,7 @@ package story
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,6 +142,36 @@ func TestTitleSaysWhatIsUndecided(t *testing.T) {
 	require.Equal(t, "max_connections for 33 s: at least 118 clients turned away, 1,429 more without an answer so far", s.Title())
 	s.TurnedAway = new(uint64(0))
 	require.Equal(t, "max_connections for 33 s: 1,429 clients without an answer so far", s.Title())
-	s.Ended, s.TurnedAway = time.Unix(1100, 0), new(uint64(1547))
+	s.CutOff()
+	require.Equal(t, "max_connections for 33 s: 1,429 clients without an answer when the recording ended", s.Title())
+	s.Ended, s.Reason, s.TurnedAway = time.Unix(1100, 0), recording.EndOver, new(uint64(1547))
+	s.CutOff()
 	require.Equal(t, "max_connections for 33 s: 1,547 clients turned away", s.Title())
+	require.Equal(t, recording.EndOver, s.Reason)
+	s = recording.Summary{Began: s.Began, LastSeen: s.Began, Text: "damaged"}
+	require.Equal(t, "nothing is known of it", s.Title())
+}
+
+// What ended a recording in the middle of the trouble is said, and that clients were left without an answer.
+func TestAStoryThatWasCutOff(t *testing.T) {
+	for reason, want := range map[string][2]string{
+		recording.EndInterrupted: {"the agent was killed", "the agent was killed"},
+		recording.EndStopped:     {"the agent was stopped", "the agent was stopped"},
+		recording.EndDisplaced:   {"another owner", "another owner"},
+		recording.EndOver:        {"", "the minute after it was calm"},
+		"":                       {"", "it has not ended, or the agent was killed"},
+	} {
+		s := newTold()
+		s.see(0, model.StatusLosing, model.CauseMaxConnections, map[model.Cause]uint64{model.CauseMaxConnections: 9}, 3)
+		s.Summary.Open = 7
+		if s.Summary.Reason = reason; reason != "" {
+			s.Summary.Ended = s.at
+		}
+		what, course := s.Answer().What, s.course()
+		require.Contains(t, what, want[0], reason)
+		require.Contains(t, course, want[1], reason)
+		require.NotContains(t, what+course, "so far")
+		require.NotContains(t, what+course, "continues")
+		require.Equal(t, reason != recording.EndOver, strings.Contains(what, "7 more"), "%s: %s", reason, what)
+	}
 }

@@ -86,6 +86,10 @@ func (s *Story) course() string {
 		return "The trouble was seen for " + lasted + "; then nothing listened any more."
 	case recording.EndStopped:
 		return "The trouble was seen for " + lasted + "; the agent was stopped at " + recording.Clock(s.Summary.Ended) + ", during the incident."
+	case recording.EndDisplaced:
+		return "The trouble was seen for " + lasted + "; at " + recording.Clock(s.Summary.Ended) + " the recording was ended for an incident of another owner, who had less than the share."
+	case recording.EndInterrupted:
+		return "The trouble was seen for " + lasted + "; the recording ends at " + recording.Clock(s.Summary.LastSeen) + ", when the agent was killed."
 	}
 	return "The trouble was seen for " + lasted + "; the recording ends at " + recording.Clock(s.Summary.LastSeen) + ": it has not ended, or the agent was killed."
 }
