@@ -104,9 +104,6 @@ func (s *Summary) CutOff() {
 	}
 }
 
-// Whole reports whether the trouble was over before the recording ended; false while it lasts.
-func (s *Summary) Whole() bool { return s.Reason == EndOver || s.Reason == EndClosed }
-
 // Summary is that of a recording of which nothing else was read yet.
 func (h *Header) Summary() Summary {
 	return Summary{

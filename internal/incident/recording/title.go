@@ -124,6 +124,9 @@ func (s *Summary) Lost() string {
 	return out + "clients waited, nothing was lost"
 }
 
+// Whole reports whether the trouble was over before the recording ended; false while it lasts.
+func (s *Summary) Whole() bool { return s.Reason == EndOver || s.Reason == EndClosed }
+
 // Undecided are the clients that may still be turned away, while it lasts and where nobody
 // recorded what became of them.
 func (s *Summary) Undecided() uint64 {
