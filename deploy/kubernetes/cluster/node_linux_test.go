@@ -3,9 +3,12 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,8 +134,26 @@ func makeCgroup(t *testing.T, name string) {
 				require.NoError(t, os.WriteFile(filepath.Join(parent, name, file), value, 0o644))
 			}
 		}
+		for file, one := range map[string]float64{"cpu.shares": 1024, "cpu.weight": 100} {
+			if file = filepath.Join(parent, name, file); writable(file) {
+				require.NoError(t, os.WriteFile(file, strconv.AppendInt(nil, int64(one*podsWeight()), 10), 0o644))
+			}
+		}
 	}
 }
+
+// podsWeight is what the pods weigh beside a process of nice 0, for each of which a step of nice is a
+// quarter: as on a node, a processor's worth for each there is, beside a control plane that has
+// this process's priority.
+func podsWeight() float64 {
+	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 1
+	}
+	return min(float64(runtime.NumCPU())*math.Pow(1.25, float64(nice-20)), 100) // the system call gives 20 less nice
+}
+
+func writable(file string) bool { return unix.Access(file, unix.W_OK) == nil }
 
 // removeCgroup takes what is left away once no process is: from the leaves up.
 func removeCgroup(t *testing.T, name string) {

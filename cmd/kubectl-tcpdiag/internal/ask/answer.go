@@ -18,6 +18,8 @@ import (
 // mostValues bounds what an answer decodes to: five bytes of JSON can become 400.
 const mostValues = 200_000
 
+var errStrange = errors.New("what answers there is no tcpdiag agent, or one of another version than this (kubectl tcpdiag --version); --via ephemeral adds one of the same")
+
 // Decode reads a document of an agent's.
 func Decode[T any](body []byte) (*T, error) {
 	out := new(T)
@@ -25,7 +27,7 @@ func Decode[T any](body []byte) (*T, error) {
 	case bytes.Count(body, []byte(","))+bytes.Count(body, []byte("{"))+bytes.Count(body, []byte("[")) > mostValues:
 		return nil, fmt.Errorf("the agent there sends more than %d values", mostValues)
 	case json.Unmarshal(body, out) != nil:
-		return nil, errors.New("what answers there is no tcpdiag agent, or one that is too old or too new")
+		return nil, errStrange
 	}
 	return out, nil
 }
@@ -33,7 +35,7 @@ func Decode[T any](body []byte) (*T, error) {
 func decodeSnapshot(body []byte) (*api.Snapshot, error) {
 	s, err := Decode[api.Snapshot](body)
 	if err == nil && s.Schema != api.SnapshotSchema {
-		err = errors.New("what answers there is no tcpdiag agent, or one that is too old or too new")
+		err = errStrange
 	}
 	return s, err
 }
@@ -50,7 +52,7 @@ func (a *Asker) ofPod(s *api.Snapshot, pod *core.Pod, within bool) {
 			return true
 		case len(a.opt.Ports) == 0 && p != nil && p.Comm == "tcpdiag": // an agent, of which nobody asks
 			return true
-		case !within && (p == nil || p.PodUID != string(pod.UID)):
+		case !a.isOf(pod, p, within):
 			return true
 		case container != "" && p != nil && p.Container != "" && p.Container != container:
 			return true
@@ -76,6 +78,19 @@ func (a *Asker) ofPod(s *api.Snapshot, pod *core.Pod, within bool) {
 		of := regexp.MustCompile(`\bpid (\d+)`).FindStringSubmatch(u.What)
 		return of != nil && !pids[of[1]]
 	})
+}
+
+// isOf reports whether a listener is the pod's, by its process.
+func (a *Asker) isOf(pod *core.Pod, p *api.Process, within bool) bool {
+	switch {
+	case p != nil && p.PodUID != "":
+		return p.PodUID == string(pod.UID)
+	case !within:
+		return false
+	case !pod.Spec.HostNetwork: // nobody else listens in the pod's network
+		return true
+	}
+	return p != nil || len(a.opt.Ports) > 0 // in the node's anybody does
 }
 
 // containerID is the one that the kubelet gave a container, "" where it has none.

@@ -38,18 +38,29 @@ type Asker struct {
 	log    io.Writer // for people: which way was taken
 
 	agents func(context.Context) ([]core.Pod, error) // of the nodes
+	said   answers                                   // of those agents
 	mu     sync.Mutex
 	added  int
+	told   []string // for people, of ways that did not work
 }
 
 // New asks by a client.
 func New(client *kube.Client, opt Options, log io.Writer) *Asker {
-	a := &Asker{client: client, opt: opt, log: log}
-	a.agents = once(func(ctx context.Context) ([]core.Pod, error) {
-		return client.Pods(ctx, opt.AgentsNamespace, NodeAgents, "status.phase=Running")
-	})
+	a := &Asker{client: client, opt: opt, log: log, said: answers{given: make(map[kube.Agent]*answer)}}
+	a.Forget()
 	return a
 }
+
+// Forget has the node agents looked for again: one is replaced now and then. Nobody may ask
+// meanwhile.
+func (a *Asker) Forget() {
+	a.agents = once(func(ctx context.Context) ([]core.Pod, error) {
+		return a.client.Pods(ctx, a.opt.AgentsNamespace, NodeAgents, "status.phase=Running")
+	})
+}
+
+// atOnce is how many agents are asked at a time.
+const atOnce = 8
 
 // NodeAgents selects the agents of the chart and of the manifests.
 const NodeAgents = agentLabel + "=" + own
@@ -101,11 +112,12 @@ func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot
 			ways = []kube.Way{kube.Sidecar, kube.Ephemeral}
 		}
 	}
-	var reasons []string
+	var reasons, failed []string
 	var last error
 	for _, way := range ways {
 		source, first, err := a.by(ctx, way, pod)
 		if err == nil {
+			a.tell(failed)
 			return source, first, nil
 		}
 		if ctx.Err() != nil {
@@ -118,11 +130,26 @@ func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot
 		if !errors.As(err, &none) || a.opt.Via != "" {
 			reasons = append(reasons, fmt.Sprintf("%s: %v", way, err))
 		}
+		if _, denied := kube.Lacks(err); !denied && !errors.As(err, &none) { // who may not ask in a way knows it
+			failed = append(failed, fmt.Sprintf("%s, which was tried before: %v", way, err))
+		}
 	}
 	if len(reasons) > 1 { // the last one is in the error
 		fmt.Fprintf(a.log, "tcpdiag: %s/%s: %s\n", pod.Namespace, pod.Name, strings.Join(reasons[:len(reasons)-1], "; "))
 	}
 	return nil, nil, fmt.Errorf("%s/%s: %w", pod.Namespace, pod.Name, last)
+}
+
+// tell says what is of interest though another way has answered, each once.
+func (a *Asker) tell(lines []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, line := range lines {
+		if !slices.Contains(a.told, line) {
+			a.told = append(a.told, line)
+			fmt.Fprintln(a.log, "tcpdiag: "+line)
+		}
+	}
 }
 
 // askable holds that the pod is one that could have an answer, and has the container that is meant.
@@ -176,8 +203,9 @@ func (a *Asker) Nothing(s *Source) error {
 
 // Explained is an error with the Role that would have prevented it.
 type Explained struct {
-	err  error
-	Role string
+	err   error
+	Role  string // the document
+	Grant string // the command that binds it to somebody
 }
 
 func (e *Explained) Error() string { return e.err.Error() }
@@ -196,12 +224,14 @@ func WithRole(err error, way kube.Way, namespace, agents string) error {
 	if namespace == "" {
 		namespace = "*"
 	}
-	role := kube.RoleOf(way).YAML(namespace)
+	role := kube.RoleOf(way)
 	switch {
 	case strings.Contains(denied.Error(), "pods/exec"):
-		role = kube.RoleOfThreadDump().YAML(namespace)
+		role = kube.RoleOfThreadDump()
+	case strings.Contains(denied.Error(), "pods/portforward"):
+		role = kube.RoleOfForward()
 	case way == kube.Node && denied.Namespace() == agents:
-		role = kube.RoleOfAgents().YAML(agents)
+		role, namespace = kube.RoleOfAgents(), agents
 	}
-	return &Explained{err, role}
+	return &Explained{err, role.YAML(namespace), role.Grant(namespace)}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,12 +37,12 @@ func (a *Asker) ephemeral(ctx context.Context, pod *core.Pod) (*Source, error) {
 		return nil, err
 	}
 	c := a.container(pod, target.Name, ids)
-	c.Args = a.args(portOf(pod))
+	c.Args = a.args(pod, portOf(pod))
 	if err := a.start(ctx, pod, c); err != nil {
 		return nil, err
 	}
 	source := a.ephemeralSource(pod, c, fmt.Sprintf(" (uid %d, gid %d) that ends in %v%s", ids.UID, ids.GID, a.opt.Lifetime, among(pod, target)))
-	return source, a.settled(ctx, pod, servedAt(c))
+	return source, a.settled(ctx, pod, ephemeralAt(pod, c))
 }
 
 // mayAdd bounds to how many pods something is added that nobody asked for by name.
@@ -60,24 +62,37 @@ func (a *Asker) target(pod *core.Pod) (*core.Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	if why := kube.Stopped(pod, c.Name); why != "" {
-		return nil, fmt.Errorf("container %s %s: kubectl logs -n %s %s -c %s --previous says why", c.Name, why, pod.Namespace, pod.Name, c.Name)
+	if why, previous := kube.Stopped(pod, c.Name); why != "" {
+		return nil, fmt.Errorf("container %s %s: kubectl logs -n %s %s -c %s%s says why", c.Name, why, pod.Namespace, pod.Name, c.Name, previous)
 	}
 	return c, nil
 }
 
 const (
 	prefix  = own + "-"
-	listens = "--web.listen-address=:"
+	listens = "--web.listen-address="
 	// topPort is where the first one serves, the next one below: a sidecar may have its own.
 	topPort = 10899
+	// In the node's own network other pods have theirs: each begins somewhere in this range,
+	// in which are neither node ports nor those that the kernel gives to clients.
+	nodePort, nodePorts = 20000, 9000
 )
+
+// listensAt is where an ephemeral container of a pod serves: in the node's network at the
+// loopback alone, or whoever reaches the node could ask it.
+func listensAt(pod *core.Pod, port int) string {
+	host := ""
+	if pod.Spec.HostNetwork {
+		host = "127.0.0.1"
+	}
+	return listens + net.JoinHostPort(host, strconv.Itoa(port))
+}
 
 // running is one of before, for the same container and ports.
 func (a *Asker) running(pod *core.Pod, target string) *core.EphemeralContainer {
 	for i := range pod.Spec.EphemeralContainers {
 		c := &pod.Spec.EphemeralContainers[i]
-		if !strings.HasPrefix(c.Name, prefix) || c.TargetContainerName != target || !slices.Equal(c.Args, a.args(servedAt(c))) {
+		if !strings.HasPrefix(c.Name, prefix) || c.TargetContainerName != target || !slices.Equal(c.Args, a.args(pod, servedAt(c))) {
 			continue
 		}
 		if s := statusOf(pod, c.Name); s != nil && s.State.Running != nil && time.Since(s.State.Running.StartedAt.Time) < a.opt.Lifetime-a.opt.Patience/2 {
@@ -88,8 +103,8 @@ func (a *Asker) running(pod *core.Pod, target string) *core.EphemeralContainer {
 }
 
 // args are the agent's.
-func (a *Asker) args(port int) []string {
-	args := []string{"agent", "--lifetime=" + a.opt.Lifetime.String(), listens + strconv.Itoa(port), "--log-level=warn"}
+func (a *Asker) args(pod *core.Pod, port int) []string {
+	args := []string{"agent", "--lifetime=" + a.opt.Lifetime.String(), listensAt(pod, port), "--log-level=warn"}
 	for _, p := range a.opt.Ports {
 		args = append(args, "--port="+strconv.Itoa(p))
 	}
@@ -99,6 +114,7 @@ func (a *Asker) args(port int) []string {
 func servedAt(c *core.EphemeralContainer) int {
 	for _, arg := range c.Args {
 		if text, ok := strings.CutPrefix(arg, listens); ok {
+			_, text, _ = strings.Cut(text, ":")
 			if n, err := strconv.ParseUint(text, 10, 16); err == nil {
 				return int(n)
 			}
@@ -110,6 +126,11 @@ func servedAt(c *core.EphemeralContainer) int {
 // portOf is one that no other of tcpdiag's containers in the pod has.
 func portOf(pod *core.Pod) int {
 	port := topPort
+	if pod.Spec.HostNetwork {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(pod.UID))
+		port = nodePort + int(h.Sum32()%nodePorts)
+	}
 	for i := range pod.Spec.EphemeralContainers {
 		if at := servedAt(&pod.Spec.EphemeralContainers[i]); at != 0 {
 			port = min(port, at-1)
@@ -251,14 +272,18 @@ func among(pod *core.Pod, target *core.Container) string {
 }
 
 func (a *Asker) ephemeralSource(pod *core.Pod, c *core.EphemeralContainer, about string) *Source {
-	return a.within(pod, kube.Ephemeral, "the ephemeral container "+c.Name+about, c.Name, servedAt(c))
+	return a.within(pod, kube.Ephemeral, "the ephemeral container "+c.Name+about, c.Name, ephemeralAt(pod, c))
+}
+
+func ephemeralAt(pod *core.Pod, c *core.EphemeralContainer) kube.Agent {
+	return kube.Agent{Namespace: pod.Namespace, Pod: pod.Name, Port: servedAt(c), Loopback: pod.Spec.HostNetwork}
 }
 
 // settled waits until the agent has seen as much as a snapshot does.
-func (a *Asker) settled(ctx context.Context, pod *core.Pod, port int) error {
+func (a *Asker) settled(ctx context.Context, pod *core.Pod, at kube.Agent) error {
 	const enough = 2.0 // seconds
 	for {
-		s, err := a.served(ctx, pod, port)
+		s, err := a.served(ctx, pod, at)
 		if _, denied := kube.Lacks(err); denied {
 			return err
 		}

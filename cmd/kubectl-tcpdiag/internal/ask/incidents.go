@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	core "k8s.io/api/core/v1"
 
 	"github.com/tcpdiag/tcpdiag/cmd/kubectl-tcpdiag/internal/kube"
 	"github.com/tcpdiag/tcpdiag/internal/api"
@@ -53,7 +52,7 @@ func (a *Asker) Incidents(ctx context.Context, client *kube.Client, namespace st
 	}
 	var mu sync.Mutex
 	var g errgroup.Group
-	g.SetLimit(8)
+	g.SetLimit(atOnce)
 	for _, agent := range at {
 		g.Go(func() error {
 			some, err := a.incidentsOf(ctx, agent)
@@ -84,29 +83,4 @@ func (a *Asker) incidentsOf(ctx context.Context, agent kube.Agent) (found []Inci
 		found = append(found, Incident{list.Incidents[i], agent.Namespace + "/" + agent.Pod})
 	}
 	return found, nil
-}
-
-// Covered are the pods that an agent, which is there, watches a listener of.
-func (a *Asker) Covered(ctx context.Context, pods []core.Pod) ([]core.Pod, error) {
-	watched := map[string]bool{}
-	agents, err := a.Agents(ctx)
-	if err != nil && !slices.ContainsFunc(pods, func(p core.Pod) bool { _, ok := Sidecar(&p); return ok }) {
-		return nil, err
-	}
-	for i := range agents {
-		s, err := a.ofNode(ctx, &agents[i])
-		if err != nil {
-			return nil, a.withRole(err, kube.Node, a.opt.AgentsNamespace)
-		}
-		for j := range s.Listeners {
-			if p := s.Listeners[j].Process; p != nil && p.PodUID != "" {
-				watched[p.PodUID] = true
-			}
-		}
-	}
-	return slices.DeleteFunc(pods, func(p core.Pod) bool {
-		_, sidecar := Sidecar(&p)
-		sidecar = sidecar && p.Labels[agentLabel] != own
-		return !sidecar && !watched[string(p.UID)]
-	}), nil
 }

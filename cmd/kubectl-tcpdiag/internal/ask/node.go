@@ -36,9 +36,10 @@ func (a *Asker) node(ctx context.Context, pod *core.Pod) (*Source, error) {
 	return source, nil
 }
 
-// ofNode is all that the agent of a node has.
+// ofNode is all that the agent of a node has: one answer serves all pods of the node that are
+// asked for at the time.
 func (a *Asker) ofNode(ctx context.Context, agent *core.Pod) (*api.Snapshot, error) {
-	body, err := a.client.Ask(ctx, AgentOf(agent), snapshot)
+	body, err := a.said.of(AgentOf(agent), func(at kube.Agent) ([]byte, error) { return a.client.Ask(ctx, at, snapshot) })
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ func (a *Asker) sidecar(pod *core.Pod) (*Source, error) {
 	if !ok {
 		return nil, &errNone{"the pod has no running container called " + own}
 	}
-	return a.within(pod, kube.Sidecar, "the sidecar", container.Name, port(container.Ports)), nil
+	at := kube.Agent{Namespace: pod.Namespace, Pod: pod.Name, Port: port(container.Ports)}
+	return a.within(pod, kube.Sidecar, "the sidecar", container.Name, at), nil
 }
 
 // Sidecar is the container of a pod that is tcpdiag, where it runs.
@@ -58,11 +59,11 @@ func SidecarPort(c core.Container) int { return port(c.Ports) }
 
 // within asks an agent in the pod's own network and, for a thread dump, has the container's
 // own user ask the JVM.
-func (a *Asker) within(pod *core.Pod, way kube.Way, by, container string, port int) *Source {
+func (a *Asker) within(pod *core.Pod, way kube.Way, by, container string, at kube.Agent) *Source {
 	source := &Source{Pod: pod, Way: way, By: by}
 	source.ask = func(ctx context.Context) (*api.Snapshot, error) {
 		if !a.opt.ThreadDump {
-			return a.served(ctx, pod, port)
+			return a.served(ctx, pod, at)
 		}
 		body, err := a.client.Exec(ctx, pod.Namespace, pod.Name, container, a.dump()...)
 		if err != nil {
@@ -74,8 +75,8 @@ func (a *Asker) within(pod *core.Pod, way kube.Way, by, container string, port i
 }
 
 // served is what an agent in the pod has.
-func (a *Asker) served(ctx context.Context, pod *core.Pod, port int) (*api.Snapshot, error) {
-	body, err := a.client.Ask(ctx, kube.Agent{Namespace: pod.Namespace, Pod: pod.Name, Port: port}, snapshot)
+func (a *Asker) served(ctx context.Context, pod *core.Pod, at kube.Agent) (*api.Snapshot, error) {
+	body, err := a.client.Ask(ctx, at, snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -250,7 +250,7 @@ func TestCompletion(t *testing.T) {
 	c := newCluster(t)
 	c.add("orders-1", "n1", "app")
 	t.Setenv("KUBECONFIG", c.config)
-	for word, args := range map[string][]string{"deploy/": {""}, "orders-1": {"watch", "ord"}, "ephemeral": {"--via", ""}} {
+	for word, args := range map[string][]string{"deploy/": {""}, "orders-1": {"watch", "ord"}, "ephemeral": {"--via", ""}, "app": {"orders-1", "-c", ""}, "x": {"--context", ""}} {
 		var stdout, stderr bytes.Buffer
 		require.Zero(t, Main(t.Context(), append([]string{"__complete"}, args...), &stdout, &stderr))
 		require.Contains(t, stdout.String(), word)
@@ -273,4 +273,59 @@ func TestAnAgentIsNoAnswer(t *testing.T) {
 	_, stderr, code := c.run("orders-1")
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "has found no JVM that listens")
+}
+
+// A watch of a workload goes on with the pods that take the place of others.
+func TestWatchFollowsPodsThatAreReplaced(t *testing.T) {
+	c := newCluster(t)
+	pod := c.add("orders-1", "n1", "app", "tcpdiag")
+	c.answer("shop/orders-1:10889", snapshotPath, overloaded(t, pod, nil))
+	time.AfterFunc(500*time.Millisecond, func() {
+		c.mu.Lock()
+		next := c.add("orders-2", "n1", "app", "tcpdiag")
+		delete(c.pods, "shop/orders-1")
+		delete(c.answers, "shop/orders-1:10889")
+		c.mu.Unlock()
+		c.answer("shop/orders-2:10889", snapshotPath, overloaded(t, next, nil))
+	})
+	stdout, stderr, code := c.run("watch", "deploy/orders", "-o", "json", "--interval", "100ms", "--for", "4s")
+	require.Zero(t, code, stderr)
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	require.Contains(t, lines[0], "shop/orders-1")
+	require.Contains(t, lines[len(lines)-1], "shop/orders-2")
+	require.NotContains(t, lines[len(lines)-1], "shop/orders-1")
+}
+
+// One node's agent that does not answer takes nothing from what the others say, and each agent is
+// asked once for all pods of its node.
+func TestOneAgentIsSilent(t *testing.T) {
+	c := newCluster(t)
+	c.addAgent("n1")
+	c.addAgent("n2")
+	var listeners []document.Listener
+	for _, name := range strings.Fields("a b c d e") {
+		pod := c.add("orders-"+name, "n1", "app")
+		var s document.Snapshot
+		require.NoError(t, json.Unmarshal(overloaded(t, pod, nil), &s))
+		listeners = append(listeners, s.Listeners...)
+	}
+	c.answer("tcpdiag/agent-n1:10889", snapshotPath, overloaded(t, c.pods["shop/orders-a"], func(s *document.Snapshot) { s.Listeners = listeners }))
+	stdout, stderr, code := c.run()
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "5 losing: 5 listeners")
+	require.Contains(t, stderr, "tcpdiag: the agent of n2: ")
+	require.Equal(t, 1, c.asks["tcpdiag/agent-n1:10889"])
+}
+
+// Where another way answers, one that should have is told of.
+func TestABrokenWayIsToldOf(t *testing.T) {
+	c := newCluster(t)
+	pod := c.add("orders-1", "n1", "app")
+	c.addAgent("n1")
+	c.answer("tcpdiag/agent-n1:10889", snapshotPath, []byte("<html>"))
+	pod.Status.ContainerStatuses[0].User = &core.ContainerUser{Linux: &core.LinuxContainerUser{UID: 1, GID: 1}}
+	c.answer("shop/orders-1:10899", snapshotPath, overloaded(t, pod, nil))
+	_, stderr, code := c.run("orders-1")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "tcpdiag: node, which was tried before: what answers there is no tcpdiag agent, or one of another version than this")
 }

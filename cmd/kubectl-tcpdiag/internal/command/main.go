@@ -89,7 +89,7 @@ func complain(stderr io.Writer, err error) {
 	fmt.Fprintf(stderr, "tcpdiag: %s\n", strings.ReplaceAll(err.Error(), "\n", "\ntcpdiag: "))
 	var explained *ask.Explained
 	if errors.As(err, &explained) {
-		fmt.Fprintf(stderr, "\nWhoever administers the cluster can grant it; bind it to you with a RoleBinding:\n\n%s", explained.Role)
+		fmt.Fprintf(stderr, "\nWhoever administers the cluster can grant it, by kubectl apply of\n\n%s\nand: %s\n", explained.Role, explained.Grant)
 	}
 }
 

@@ -32,6 +32,7 @@ type cluster struct {
 	pods       map[string]*core.Pod         // by namespace/name
 	answers    map[string]map[string][]byte // by namespace/name:port, then by path
 	denied     map[string]bool              // "get pods/proxy", …
+	asks       map[string]int               // of each agent
 	ephemerals []core.EphemeralContainer
 	replicas   int                         // of the Deployment orders
 	starts     func(*core.ContainerStatus) // what becomes of an ephemeral container, nil for running
@@ -39,7 +40,7 @@ type cluster struct {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{t: t, pods: map[string]*core.Pod{}, answers: map[string]map[string][]byte{}, denied: map[string]bool{}, replicas: 1}
+	c := &cluster{t: t, pods: map[string]*core.Pod{}, answers: map[string]map[string][]byte{}, denied: map[string]bool{}, asks: map[string]int{}, replicas: 1}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	config := api.NewConfig()
@@ -118,6 +119,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = fmt.Fprintf(w, `{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"orders"}}}}`, c.replicas)
 	case "pods/proxy":
+		c.asks[namespace+"/"+name]++
 		body, ok := c.answers[namespace+"/"+name]["/"+rest]
 		if !ok {
 			c.status(w, http.StatusServiceUnavailable, "error trying to reach service: connection refused")

@@ -17,7 +17,8 @@ func newWatch(o *options) *cobra.Command {
 		Use:   "watch [POD | TYPE/NAME]...",
 		Short: "Report continuously",
 		Long: `watch shows what kubectl tcpdiag does, and again every interval: on a terminal in
-place. --output json writes one snapshot document per line and interval.`,
+place. Pods that are replaced meanwhile are followed where a workload, labels or nothing
+is given. --output json writes one snapshot document per line and interval.`,
 		Example: `  kubectl tcpdiag watch deploy/orders
   kubectl tcpdiag watch -l app=orders --interval 5s
   kubectl tcpdiag watch deploy/orders -o json | jq -c '.listeners[] | [.port, .verdict.cause]'`,
@@ -36,7 +37,7 @@ place. --output json writes one snapshot document per line and interval.`,
 }
 
 func (o *options) watch(cmd *cobra.Command, args []string, interval, lasts time.Duration) error {
-	results, err := o.results(cmd, args)
+	q, results, err := o.question(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -69,6 +70,7 @@ func (o *options) watch(cmd *cobra.Command, args []string, interval, lasts time.
 		case <-tick.C:
 		}
 		again(ctx, results)
+		results = q.renewed(ctx, results)
 		if ctx.Err() != nil {
 			return nil
 		}

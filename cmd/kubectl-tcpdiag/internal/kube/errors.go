@@ -21,7 +21,7 @@ type Denied struct {
 func (e *Denied) Error() string {
 	where := "in namespace " + e.what.namespace
 	if e.what.namespace == "" {
-		where = "in all namespaces"
+		where = "in all namespaces (-n asks in one)"
 	}
 	resource := e.what.resource
 	if e.what.group != "" {

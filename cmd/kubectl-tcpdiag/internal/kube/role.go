@@ -75,6 +75,21 @@ func RoleOfThreadDump() Role {
 	}}
 }
 
+// Grant is the command that gives somebody the role that YAML writes.
+func (r Role) Grant(namespace string) string {
+	if namespace == "*" {
+		return fmt.Sprintf("kubectl create clusterrolebinding %[1]s --clusterrole=%[1]s --user=YOU", r.Name)
+	}
+	return fmt.Sprintf("kubectl -n %[2]s create rolebinding %[1]s --role=%[1]s --user=YOU", r.Name, namespace)
+}
+
+// RoleOfForward is what a pod in its node's network needs, besides.
+func RoleOfForward() Role {
+	return Role{Name: "tcpdiag-host-network", Comment: "kubectl tcpdiag asks the ephemeral container of a pod with hostNetwork over a forwarded port: it serves at the\n# node's loopback alone. Whoever may forward ports may connect to every port of the namespace's pods.", rules: []rule{
+		{"", []string{"pods/portforward"}, []string{"create", "get"}},
+	}}
+}
+
 // YAML is the document, for one namespace, or for all where it is "*"; "" leaves it to -n.
 func (r Role) YAML(namespace string) string {
 	var b strings.Builder

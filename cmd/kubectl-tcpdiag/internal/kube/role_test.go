@@ -10,7 +10,7 @@ import (
 
 // The files that an administrator applies are what the errors show. UPDATE=1 writes them.
 func TestRolesAreThoseOfTheFiles(t *testing.T) {
-	roles := []Role{RoleOfAgents(), RoleOfThreadDump()}
+	roles := []Role{RoleOfAgents(), RoleOfThreadDump(), RoleOfForward()}
 	for _, way := range Ways() {
 		roles = append(roles, RoleOf(way))
 	}

@@ -54,14 +54,18 @@ func staysOn(pod *core.Pod, name string) bool {
 }
 
 // Stopped says why a container of a pod that runs does not, "" where it does or where the API
-// server does not know.
-func Stopped(pod *core.Pod, container string) string {
+// server does not know; previous is the flag with which kubectl logs has its last words.
+func Stopped(pod *core.Pod, container string) (why, previous string) {
 	for _, s := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
-		if s.Name == container && s.State.Running == nil && (s.State.Waiting != nil || s.State.Terminated != nil) {
-			return doing(&s)
+		switch {
+		case s.Name != container, s.State.Running != nil:
+		case s.State.Terminated != nil:
+			return doing(&s), ""
+		case s.State.Waiting != nil:
+			return doing(&s), " --previous"
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // doing is the state of a container, in words that follow its name.

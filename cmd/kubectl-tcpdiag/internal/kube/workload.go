@@ -77,9 +77,18 @@ func (c *Client) Workload(ctx context.Context, kind Kind, namespace, name string
 }
 
 // Workloads are the names of one kind, for completion.
-func (c *Client) Workloads(ctx context.Context, kind Kind, namespace string) (names []string, err error) {
+func (c *Client) Workloads(ctx context.Context, kind Kind, namespace string) ([]string, error) {
+	return c.names(ctx, kind.access("list", namespace), path.Dir(kind.path(namespace, "any")))
+}
+
+// Namespaces are their names, for completion.
+func (c *Client) Namespaces(ctx context.Context) ([]string, error) {
+	return c.names(ctx, access{"list", "", "namespaces", ""}, "/api/v1/namespaces")
+}
+
+func (c *Client) names(ctx context.Context, what access, address string) (names []string, err error) {
 	var list meta.PartialObjectMetadataList
-	if err := c.get(ctx, kind.access("list", namespace), &list, path.Dir(kind.path(namespace, "any")), url.Values{"limit": {page}}); err != nil {
+	if err := c.get(ctx, what, &list, address, url.Values{"limit": {page}}); err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
