@@ -36,8 +36,8 @@ func (r *listing) namePods() {
 			e.Pod = names.Of(all[len(pods)+i])
 		}
 		r.Unnamed = names.Waiting()
-		r.miss.Add(names.Unavailable()...)
 	}
+	missed := false
 	for i := range r.Watched {
 		w := &r.Watched[i]
 		key, ok := w.Process()
@@ -47,5 +47,9 @@ func (r *listing) namePods() {
 		if w.Pod == nil && r.Lister.Namespaces.Find(w.ID.NetNS).Own && !r.opt.AllNamespaces {
 			w.Pod = r.Sources.Pod.Of(pods[key])
 		}
+		missed = missed || w.Pod == nil && ok && pods[key].UID != ""
+	}
+	if names != nil && missed { // in its own pod tcpdiag needs no folder of the kubelet's
+		r.miss.Add(names.Unavailable()...)
 	}
 }

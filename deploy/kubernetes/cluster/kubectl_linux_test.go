@@ -119,6 +119,7 @@ func testKubectl(t *testing.T, cgroup string) {
 		stdout, stderr, code := c.plugin(t, "dumper", "deploy/orders -n shop --thread-dump -v")
 		require.Zero(t, code, stderr)
 		require.Contains(t, stdout, "slow_jsp")
+		require.NotContains(t, stdout, "names of the pods", "in its own pod it needs no folder of the kubelet's")
 	})
 	t.Run("node", func(t *testing.T) {
 		c.run(t, "kubectl apply -k deploy/kubernetes/daemonset")

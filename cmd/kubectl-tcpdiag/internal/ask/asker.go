@@ -190,7 +190,7 @@ func (a *Asker) by(ctx context.Context, way kube.Way, pod *core.Pod) (*Source, *
 
 // Nothing is the error of an answer without a listener.
 func (a *Asker) Nothing(s *Source) error {
-	all := slices.DeleteFunc(kube.Containers(s.Pod), func(name string) bool { return name == own })
+	all := slices.DeleteFunc(kube.Running(s.Pod), func(name string) bool { return name == own })
 	where, remedy := "in the pod", ""
 	if c, err := kube.Container(s.Pod, a.opt.Container, own); err == nil && (s.Way == kube.Ephemeral || a.opt.Container != "") {
 		where = "in container " + c.Name

@@ -264,7 +264,7 @@ func (a *Asker) notStarted(c *core.EphemeralContainer, pod *core.Pod, why string
 
 // among says which of several containers is seen.
 func among(pod *core.Pod, target *core.Container) string {
-	all := slices.DeleteFunc(kube.Containers(pod), func(name string) bool { return name == own })
+	all := slices.DeleteFunc(kube.Running(pod), func(name string) bool { return name == own })
 	if len(all) < 2 {
 		return ""
 	}

@@ -329,3 +329,40 @@ func TestABrokenWayIsToldOf(t *testing.T) {
 	require.Zero(t, code, stderr)
 	require.Contains(t, stderr, "tcpdiag: node, which was tried before: what answers there is no tcpdiag agent, or one of another version than this")
 }
+
+// In the node's own network an ephemeral container serves at the loopback, at a port that another
+// pod's has not, and only what is known to be the pod's is shown.
+func TestAPodInTheNodesNetwork(t *testing.T) {
+	c := newCluster(t)
+	args := map[string]bool{}
+	for _, name := range []string{"edge-1", "edge-2"} {
+		pod := c.add(name, "n1", "app")
+		pod.Spec.HostNetwork = true
+		pod.Status.ContainerStatuses[0].User = &core.ContainerUser{Linux: &core.LinuxContainerUser{UID: 1, GID: 1}}
+		c.denied["create pods/portforward"] = true
+		_, stderr, code := c.run(name)
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, "you may not create pods/portforward in namespace shop")
+		require.Contains(t, stderr, "name: tcpdiag-host-network")
+		at := c.ephemerals[len(c.ephemerals)-1].Args[2]
+		require.Regexp(t, `^--web.listen-address=127.0.0.1:2\d{4}$`, at)
+		args[at] = true
+	}
+	require.Len(t, args, 2)
+
+	pod := c.add("edge-3", "n1", "app", "tcpdiag")
+	pod.Spec.HostNetwork = true
+	c.answer("shop/edge-3:10889", snapshotPath, overloaded(t, pod, func(s *document.Snapshot) {
+		others, nobodys := s.Listeners[0], s.Listeners[0]
+		others.Process = new(*others.Process)
+		others.Process.PodUID, others.Port = "uid-another", 9999
+		nobodys.Process, nobodys.Port = nil, 22
+		s.Listeners = append(s.Listeners, others, nobodys)
+	}))
+	stdout, stderr, code := c.run("edge-3", "-o", "json")
+	require.Zero(t, code, stderr)
+	var said document.Snapshot
+	require.NoError(t, json.Unmarshal([]byte(stdout), &said))
+	require.Len(t, said.Listeners, 1)
+	require.Equal(t, uint16(8080), said.Listeners[0].Port)
+}

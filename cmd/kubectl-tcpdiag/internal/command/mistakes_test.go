@@ -1,6 +1,9 @@
 package command
 
 import (
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +20,12 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 	waiting := func(reason, message string) core.ContainerState {
 		return core.ContainerState{Waiting: &core.ContainerStateWaiting{Reason: reason, Message: message}}
 	}
+	another := httptest.NewServer(http.NotFoundHandler())
+	defer another.Close()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	nobodyThere := l.Addr().String()
 	tests := map[string]struct {
 		make func(c *cluster, pod *core.Pod)
 		args []string
@@ -24,7 +33,8 @@ func TestEachMistakeHasOneLineWithTheRemedy(t *testing.T) {
 	}{
 		"context":           {nil, []string{"orders-1", "--context", "prod"}, `context "prod" does not exist: kubectl config get-contexts lists those that are there`},
 		"kubeconfig":        {nil, []string{"orders-1", "--kubeconfig", "/nowhere"}, "/nowhere"},
-		"unreachable":       {nil, []string{"orders-1", "--server", "http://127.0.0.1:1"}, "the API server cannot be asked, dial tcp 127.0.0.1:1: connect: connection refused: kubectl cluster-info"},
+		"unreachable":       {nil, []string{"orders-1", "--server", "http://" + nobodyThere}, "the API server cannot be asked, dial tcp " + nobodyThere + ": connect: connection refused: kubectl cluster-info"},
+		"another server":    {nil, []string{"orders-1", "--server", another.URL}, "what answers there is no API server of Kubernetes, or one that does not know pods: kubectl cluster-info"},
 		"no such pod":       {nil, []string{"basket"}, "no pod is called basket in namespace shop: kubectl get pods -A lists those of all"},
 		"a workload's name": {nil, []string{"orders"}, "no pod is called orders in namespace shop: kubectl get pods -A lists those of all; deploy/orders is a workload"},
 		"no such workload":  {nil, []string{"deploy/basket"}, "deploy/basket is not in namespace shop: kubectl get deploy -A"},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
-	api "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tcpdiag/tcpdiag/cmd/kubectl-tcpdiag/internal/kube"
 )
@@ -125,7 +124,7 @@ func named(ctx context.Context, client *kube.Client, namespace, arg string) ([]c
 		return nil, usagef("%q: give a pod, deploy/NAME, statefulset/NAME, daemonset/NAME, replicaset/NAME or job/NAME, or select its pods with -l", arg)
 	}
 	workload, err := client.Workload(ctx, of, namespace, name)
-	if api.IsNotFound(err) {
+	if kube.NotThere(err) {
 		return nil, fmt.Errorf("%s is not in namespace %s: kubectl get %s -A lists those of all", arg, namespace, of.Names[0])
 	}
 	if err != nil {
@@ -145,7 +144,7 @@ func named(ctx context.Context, client *kube.Client, namespace, arg string) ([]c
 func onePod(ctx context.Context, client *kube.Client, namespace, name string) ([]core.Pod, error) {
 	pod, err := client.Pod(ctx, namespace, name)
 	switch {
-	case api.IsNotFound(err):
+	case kube.NotThere(err):
 		return nil, fmt.Errorf("no pod is called %s in namespace %s: kubectl get pods -A lists those of all%s", name, namespace, workloadCalled(ctx, client, namespace, name))
 	case err != nil:
 		return nil, err

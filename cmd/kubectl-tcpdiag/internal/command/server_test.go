@@ -214,6 +214,7 @@ func (c *cluster) status(w http.ResponseWriter, code int32, message string) {
 	w.WriteHeader(int(code))
 	_ = json.NewEncoder(w).Encode(meta.Status{
 		TypeMeta: meta.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: meta.StatusFailure, Code: code, Message: message, Reason: reason,
+		Details: &meta.StatusDetails{Kind: strings.Trim(strings.SplitN(message, " ", 2)[0], ":")},
 	})
 }
 

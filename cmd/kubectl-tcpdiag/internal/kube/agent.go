@@ -58,14 +58,14 @@ func (c *Client) Ask(ctx context.Context, a Agent, path string) ([]byte, error) 
 // final: the agent itself has answered, or the pod is not there.
 func final(err error) bool {
 	var status *agentStatus
-	return errors.As(err, &status) || errors.Is(err, errTooMuch) || api.IsNotFound(err) && isObject(err)
+	return errors.As(err, &status) || errors.Is(err, errTooMuch) || NotThere(err)
 }
 
-// isObject: it is the API server that does not find the pod, and not the agent that does
-// not know the path.
-func isObject(err error) bool {
+// NotThere: it is an API server that does not find the object, and neither an agent nor another server
+// that does not know the path.
+func NotThere(err error) bool {
 	var status api.APIStatus
-	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "pods"
+	return api.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind != ""
 }
 
 // agentStatus is an agent's answer that is no 200.

@@ -11,6 +11,7 @@ import (
 	"path"
 
 	core "k8s.io/api/core/v1"
+	api "k8s.io/apimachinery/pkg/api/errors"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -64,6 +65,9 @@ func (c *Client) get(ctx context.Context, what access, into any, address string,
 	}
 	result := r.Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error lacks the server's words
+		if api.IsNotFound(err) && !NotThere(err) {
+			return &answered{"what answers there is no API server of Kubernetes, or one that does not know " + what.resource + ": kubectl cluster-info and kubectl config current-context say which one it is", err}
+		}
 		return explain(err, what)
 	}
 	raw, err := result.Raw()

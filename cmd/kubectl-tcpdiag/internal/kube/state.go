@@ -139,6 +139,14 @@ func Container(pod *core.Pod, name, without string) (*core.Container, error) {
 	return nil, errors.New("the pod has no other container than " + without)
 }
 
+// Running are the names of a pod's containers of which it is not known that they do not run.
+func Running(pod *core.Pod) []string {
+	return slices.DeleteFunc(Containers(pod), func(name string) bool {
+		why, _ := Stopped(pod, name)
+		return why != ""
+	})
+}
+
 // Containers are the names of a pod's containers, those of init containers last.
 func Containers(pod *core.Pod) (names []string) {
 	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {

@@ -31,9 +31,13 @@ func main() {
 	<-end
 }
 
-// work is a thread of that name, which waits.
+// work is a thread of that name, which waits. The first thread's name is the process's, and stays.
 func work(name string) {
 	runtime.LockOSThread()
+	if syscall.Gettid() == syscall.Getpid() {
+		go work(name)
+		select {}
+	}
 	text, err := syscall.BytePtrFromString(name)
 	if err != nil {
 		log.Fatal(err)
