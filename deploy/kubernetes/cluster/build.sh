@@ -29,9 +29,8 @@ done
 for plugin in main/bridge main/loopback ipam/host-local; do
 	build "${plugin#*/}" "github.com/containernetworking/plugins/plugins/$plugin"
 done
-build pause ./pause
-build stub ./stub
-(cd ../../.. && go build -trimpath -o "$out/tcpdiag" ./cmd/tcpdiag) # of this checkout
+go build -o "$out/" ./pause ./stub # of this checkout, as are the next two
+(cd ../../.. && go build -trimpath -o "$out/tcpdiag" ./cmd/tcpdiag)
 (cd ../../../cmd/kubectl-tcpdiag && go build -trimpath -o "$out/kubectl-tcpdiag" .)
 for of in "metrics kube-state-metrics k8s.io/kube-state-metrics/v2" "adapter adapter sigs.k8s.io/prometheus-adapter/cmd/adapter"; do
 	read -r folder name package <<<"$of"
