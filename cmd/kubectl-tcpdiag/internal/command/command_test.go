@@ -275,7 +275,7 @@ func TestAnAgentIsNoAnswer(t *testing.T) {
 	require.Contains(t, stderr, "has found no JVM that listens")
 }
 
-// A watch of a workload goes on with the pods that take the place of others.
+// A watch of a workload has the pods that take the place of others.
 func TestWatchFollowsPodsThatAreReplaced(t *testing.T) {
 	c := newCluster(t)
 	pod := c.add("orders-1", "n1", "app", "tcpdiag")
