@@ -7,7 +7,7 @@ import (
 )
 
 // checkpoint reads the namespace's counters first, then its listeners, with the
-// drops since the last time attributed. The lock holds off the samples: the
+// drops since the last time attributed. The turn holds off the samples: the
 // counters must not be read, and attributed, out of order.
 func (s *sampler) checkpoint(now time.Time) error {
 	counters := s.counters
@@ -27,6 +27,9 @@ func (s *sampler) checkpoint(now time.Time) error {
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takeDump()
 	s.watches.miss(now, s.facts.migrates()) // before the checkpoint: it belongs there
 	s.books.Tick(now, counts(c, torn), s.dump.sockets)
 	s.books.Checkpoint(now, counters)

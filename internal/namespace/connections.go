@@ -36,9 +36,9 @@ type Turnover struct {
 
 // TurnoverOf reads it.
 func TurnoverOf(n *Namespace) Turnover {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
-	if n.closed || !n.books.Open() {
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	if !n.Open() {
 		return Turnover{}
 	}
 	counters := make(map[string]uint64, 24)

@@ -14,10 +14,14 @@ import (
 func (s *sampler) splitDrops(now time.Time) error {
 	var c netstat.ListenCounters
 	torn, err := s.readDrops(&c, s.readListenCounters)
-	if err == nil {
-		s.books.Tick(now, counts(c, torn), s.dump.sockets)
+	if err != nil {
+		return err
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takeDump()
+	s.books.Tick(now, counts(c, torn), s.dump.sockets)
+	return nil
 }
 
 // wholeTries bounds how often the counters are read again.

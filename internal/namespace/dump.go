@@ -12,7 +12,7 @@ import (
 // values once, a closure a tick would be garbage a tick.
 type dump struct {
 	found   []sockdiag.Listener  // reused
-	sockets []losses.SocketDrops // likewise
+	sockets []losses.SocketDrops // found, once it is known whose they are; likewise
 
 	forget func()
 	gather func(*sockdiag.Listener) error
@@ -32,8 +32,8 @@ func (s *sampler) dumpWatched() error {
 
 // takeListener is dumpWatched's callback.
 func (s *sampler) takeListener(l *sockdiag.Listener) error {
-	if p, ok := s.watches.byInode[l.Inode]; ok && !s.watches.member(l.Inode).seen {
-		s.heard(p, l)
+	if m := s.watches.member(l.Inode); m != nil && !m.seen {
+		m.hear(l)
 	}
 	return nil
 }
@@ -60,21 +60,33 @@ func (s *sampler) gatherListener(l *sockdiag.Listener) error {
 	if m := s.watches.member(l.Inode); m != nil {
 		m.seen = true
 		if m.gone {
-			m.observe(l)
+			m.hear(l)
 		}
 	}
 	s.dump.found = append(s.dump.found, *l)
-	d := losses.SocketDrops{ID: s.name(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
-	d.Watched = s.watching(l.Inode, d.ID)
-	s.dump.sockets = append(s.dump.sockets, d)
 	return nil
+}
+
+// takeDump takes in what dumpAll has found.
+func (s *sampler) takeDump() {
+	for i := range s.watches.list {
+		w := &s.watches.list[i]
+		for m := range w.members {
+			w.members[m].take()
+		}
+	}
+	s.dump.sockets = s.dump.sockets[:0]
+	for i := range s.dump.found {
+		l := &s.dump.found[i]
+		d := losses.SocketDrops{ID: s.name(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
+		d.Watched = s.watching(l.Inode, d.ID)
+		s.dump.sockets = append(s.dump.sockets, d)
+	}
 }
 
 // forgetListeners is also called when the kernel cuts a dump short and it starts
 // again.
-func (s *sampler) forgetListeners() {
-	s.dump.sockets, s.dump.found = s.dump.sockets[:0], s.dump.found[:0]
-}
+func (s *sampler) forgetListeners() { s.dump.found = s.dump.found[:0] }
 
 // stands reports whether a socket is in the latest dump.
 func (s *sampler) stands(inode uint32) bool {
@@ -97,13 +109,4 @@ func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
 // listed reports whether an address is in the latest dump.
 func (s *sampler) listed(id model.ListenerID) bool {
 	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
-}
-
-// heard takes a reply for a member.
-func (s *sampler) heard(p place, l *sockdiag.Listener) {
-	w := &s.watches.list[p.watch]
-	if w.members[p.member].observe(l) {
-		w.moved, s.fast.moved = s.fast.now, true
-		w.account.Moved(s.fast.now)
-	}
 }

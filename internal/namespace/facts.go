@@ -29,15 +29,15 @@ const deviceRest = 10 * time.Second
 // readDevices reads the interfaces' names where a listener is bound to one, again
 // now and then: an interface can be renamed, and its index be given again.
 func (n *Namespace) readDevices(now time.Time) {
-	n.shared.mu.Lock()
+	n.mu.Lock()
 	due := n.facts.unnamed || n.facts.bound && now.Sub(n.facts.devicesAt) >= deviceRest
-	n.shared.mu.Unlock()
+	n.mu.Unlock()
 	if !due {
 		return
 	}
 	devices, err := n.kernel.Devices()
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.facts.devicesAt, n.facts.unnamed = now, false
 	if err == nil {
 		n.facts.devices = devices
@@ -46,15 +46,15 @@ func (n *Namespace) readDevices(now time.Time) {
 
 // ReadSysctls reads the namespace's sysctls again if they are older than rest.
 func (n *Namespace) ReadSysctls(now time.Time, rest time.Duration) {
-	n.shared.mu.Lock()
+	n.mu.Lock()
 	due := n.facts.sysctl == nil || now.Sub(n.facts.sysctlAt) >= rest
-	n.shared.mu.Unlock()
+	n.mu.Unlock()
 	if !due {
 		return
 	}
 	values, err := n.kernel.Sysctls()
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.facts.sysctlErr = err; err == nil {
 		n.facts.sysctl, n.facts.sysctlAt = values, now
 	}
@@ -66,22 +66,22 @@ func (n *Namespace) ReadSockstat() {
 	if err != nil {
 		stat = nil
 	}
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.facts.sockstat = stat
 }
 
 // Sysctl are the latest sysctls; ok says that they could be read again when they
 // were due.
 func (n *Namespace) Sysctl() (values map[string]int, ok bool) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return maps.Clone(n.facts.sysctl), n.facts.sysctlOK()
 }
 
 // Sockstat are the latest numbers of sockets, nil for none.
 func (n *Namespace) Sockstat() map[string]int {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.facts.sockstat
 }

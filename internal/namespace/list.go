@@ -28,14 +28,14 @@ func (n *Namespace) List(now time.Time) ([]Listed, error) {
 }
 
 func (n *Namespace) unnamed() bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.facts.unnamed
 }
 
 func (n *Namespace) list(now time.Time) ([]Listed, error) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
 	if n.closed {
 		return nil, ErrClosed
 	}
@@ -49,6 +49,9 @@ func (n *Namespace) list(now time.Time) ([]Listed, error) {
 	if err := n.dumpAll(); err != nil {
 		return nil, err
 	}
+	n.mu.Lock()
+	n.takeDump()
+	n.mu.Unlock()
 	return listedIn(&n.dump), nil
 }
 
@@ -57,7 +60,9 @@ func (n *Namespace) list(now time.Time) ([]Listed, error) {
 func rest(n *Namespace) {
 	if n.walking.TryLock() {
 		defer n.walking.Unlock()
+		n.mu.Lock()
 		n.books.Reset()
+		n.mu.Unlock()
 		_ = n.kernel.Rest() // nothing can be done about it
 	}
 }
@@ -73,9 +78,12 @@ func listedIn(d *dump) []Listed {
 
 // Follow makes sure that the counters are followed from now on.
 func (n *Namespace) Follow(now time.Time) error {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
-	if n.books.Open() {
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	n.mu.Lock()
+	followed := n.books.Open()
+	n.mu.Unlock()
+	if followed {
 		return nil
 	}
 	return n.checkpoint(now)
@@ -89,8 +97,10 @@ type Listening struct {
 
 // Watch gives the samples the listeners of a roster; now is when it was listed.
 func (n *Namespace) Watch(now time.Time, list []Listening) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	next := make([]watch, 0, len(list))
 	watched := make(map[*losses.Account]bool, len(list))
 	for i := range list {
@@ -108,7 +118,8 @@ func newWatch(a *losses.Account, members []sockdiag.Listener) watch {
 	w := watch{account: a, members: make([]member, len(members))}
 	for i := range members {
 		w.members[i].ask, w.members[i].inode = members[i].ListenerID, members[i].Inode
-		w.members[i].observe(&members[i])
+		w.members[i].hear(&members[i])
+		w.members[i].take()
 	}
 	w.fold()
 	return w
@@ -116,15 +127,15 @@ func newWatch(a *losses.Account, members []sockdiag.Listener) watch {
 
 // Readings are those of all watched listeners.
 func (n *Namespace) Readings() []facts.Sampled {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.watches.readings()
 }
 
 // Facts are what is known of the namespace, but for what is counted.
 func (n *Namespace) Facts() facts.Namespace {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return facts.Namespace{
 		ID: n.ID, PID: n.PID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
 		Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
@@ -147,8 +158,8 @@ func (ws *watches) readings() []facts.Sampled {
 // Troubled reports whether a watched listener drops packets or has a full queue,
 // or did after since.
 func (n *Namespace) Troubled(since time.Time) bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for i := range n.watches.list {
 		if w := &n.watches.list[i]; !w.full.IsZero() || w.moved.After(since) {
 			return true
@@ -159,21 +170,21 @@ func (n *Namespace) Troubled(since time.Time) bool {
 
 // Queued reports whether clients wait in an accept queue that a namespace watches.
 func Queued(n *Namespace) bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.watches.queued()
 }
 
 // Watches reports whether anything is watched.
 func (n *Namespace) Watches() bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return len(n.watches.list) > 0
 }
 
 // Answers reports whether the latest samples were answered.
 func (n *Namespace) Answers() bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.fast.failures < redialAfter
 }

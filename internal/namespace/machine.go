@@ -15,12 +15,15 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// Shared is what all namespaces share: the lock of the sample path, held for a sample
+// Shared is what all namespaces share: the turn to ask the kernel on the sample path, for a sample
 // (microseconds) or a checkpoint (a LISTEN dump and the counters of one namespace: some
-// tens of microseconds, more with thousands of listeners), the buffers that replies are received in, and the CPU time that
-// was spent inside other namespaces, on threads that are not the caller's.
+// tens of microseconds, more with thousands of listeners); the buffers that replies are received
+// in; and the CPU time that was spent inside other namespaces, on threads that are not the caller's.
+//
+// The turn keeps the counters in order. It is no lock of what is known: that is read while
+// somebody asks (sampler.mu).
 type Shared struct {
-	mu         sync.Mutex
+	turn       sync.Mutex
 	fast, slow sockdiag.Buffer
 	away       atomic.Int64
 }

@@ -29,7 +29,7 @@ type Namespace struct {
 
 	shared  *Shared
 	walking sync.Mutex // held while the connections are walked, and when it is closed
-	closed  bool
+	closed  bool       // written with the turn and sampler.mu, read with either
 	*sampler
 }
 
@@ -48,8 +48,8 @@ const calmAfter = 10 * time.Second
 // Sample makes a sample of every watched listener; of a calm namespace only where it
 // is its turn. It takes no lock that a reader of snapshots could hold.
 func (n *Namespace) Sample(now time.Time, gapLimit time.Duration, turn bool) (alarm Alarm) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
 	if !n.closed && (turn || !calm(n.active, now)) {
 		alarm = n.sample(now, gapLimit)
 	}
@@ -61,28 +61,30 @@ func calm(active, now time.Time) bool { return now.Sub(active) > calmAfter }
 
 // Expect says which addresses are sure to be watched once somebody listens there.
 func (n *Namespace) Expect(expects func(model.ListenerID) bool) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.expects = expects
 }
 
 // Books runs fn with what is counted, while nothing else is.
 func (n *Namespace) Books(fn func(*losses.Books)) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	fn(n.books)
 }
 
 // Open reports whether the namespace's counters are followed.
 func (n *Namespace) Open() bool {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return !n.closed && n.books.Open()
 }
 
 // idle reports whether a discovered namespace has nothing that is watched,
 // remembered or expected: a list of its listeners is then all that it costs.
 func (n *Namespace) idle() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	return n.Discovered && len(n.watches.list) == 0 && len(n.books.Accounts()) == 0 && len(n.Served) == 0
 }
 
@@ -92,16 +94,18 @@ var ErrClosed = errors.New("network namespace is no longer followed")
 // Prepare opens what following the counters takes, and proves that they can be
 // read.
 func (n *Namespace) Prepare() error {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
 	var c netstat.ListenCounters
 	return n.kernel.ListenCounters(&c)
 }
 
 // End notes that all watched listeners have closed, as with their namespace.
 func (n *Namespace) End(now time.Time) {
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for i := range n.watches.list {
 		n.watches.list[i].close(now)
 	}
@@ -110,10 +114,11 @@ func (n *Namespace) End(now time.Time) {
 // Leave closes the namespace and returns its accounts, with what their listeners
 // have lost to the last: our own files keep it alive.
 func (n *Namespace) Leave(now time.Time) []*losses.Account {
-	n.shared.mu.Lock()
-	if !n.closed && n.books.Open() {
+	n.shared.turn.Lock()
+	if n.Open() {
 		_ = n.splitDrops(now) // what cannot be read any more was read before
 	}
+	n.mu.Lock()
 	var out []*losses.Account
 	for _, a := range n.books.Accounts() {
 		if a.LastSeen.IsZero() {
@@ -122,7 +127,8 @@ func (n *Namespace) Leave(now time.Time) []*losses.Account {
 		out = append(out, a)
 	}
 	n.closed = true
-	n.shared.mu.Unlock()
+	n.mu.Unlock()
+	n.shared.turn.Unlock()
 	_ = n.Close() // nothing can be done about it
 	return out
 }
@@ -131,8 +137,10 @@ func (n *Namespace) Leave(now time.Time) []*losses.Account {
 func (n *Namespace) Close() error {
 	n.walking.Lock()
 	defer n.walking.Unlock()
-	n.shared.mu.Lock()
-	defer n.shared.mu.Unlock()
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	n.mu.Lock()
 	n.closed = true
+	n.mu.Unlock()
 	return n.kernel.Close()
 }

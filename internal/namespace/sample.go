@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/losses"
@@ -44,17 +45,20 @@ type fast struct {
 	asks     []sockdiag.Ask
 	asked    []int // whose each of asks is, by index in watches
 	answer   func(int, *sockdiag.Listener, error)
-	now      time.Time
-	moved    bool // a drop counter moved in this sample
 	lost     bool // it takes a dump: an exact request did not find its listener
 	shadowed bool // and had found it before
 	failures int  // in a row
 }
 
-// sampler makes the samples of a namespace. It is for one goroutine at a time.
+// sampler makes the samples of a namespace. Only who has the turn (Shared) asks the kernel, and
+// then holds no lock: replies are noted, and taken in under mu when all have come. So watches are
+// written with both, and read with either; what is heard or dumped needs the turn alone, and all
+// else mu alone.
 type sampler struct {
-	id      uint64
-	kernel  Kernel
+	id     uint64
+	kernel Kernel
+
+	mu      sync.Mutex
 	expects func(model.ListenerID) bool // sure to be watched once it listens
 	watches watches
 	books   *losses.Books
@@ -84,16 +88,10 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 		return Alarm{}
 	}
 	s.watches.unsee()
-	s.fast.now, s.fast.moved, s.fast.lost, s.fast.shadowed = now, false, false, false
-	alarm := Alarm{}
-	err := s.ask(&alarm)
-	for i := range s.watches.list {
-		if w := &s.watches.list[i]; w.anySeen() { // else the kernel did not answer: no sample
-			alarm.Filled = w.sampled(now, gapLimit) || alarm.Filled
-		}
-	}
-	if s.fast.moved {
-		alarm.Dropped = true
+	s.fast.lost, s.fast.shadowed = false, false
+	dumped, err := s.ask()
+	alarm := s.takeSample(now, gapLimit, dumped)
+	if alarm.Dropped {
 		err = errors.Join(err, s.splitDrops(now))
 	}
 	alarm.Lost = alarm.Lost || s.fast.shadowed
@@ -104,32 +102,50 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	return alarm
 }
 
-func (s *sampler) ask(alarm *Alarm) error {
-	if s.watches.exact(len(s.dump.sockets)) {
+func (s *sampler) ask() (dumped bool, err error) {
+	if s.watches.exact(len(s.dump.found)) {
 		if err := s.askEach(); err != nil {
-			return err
+			return false, err
 		}
 	} else {
 		s.fast.lost = true
 	}
 	if !s.fast.lost {
-		return nil
+		return false, nil
 	}
-	if err := s.dumpWatched(); err != nil {
-		return err
+	err = s.dumpWatched()
+	return err == nil, err
+}
+
+// takeSample takes in what was heard. dumped: who was not heard has closed.
+func (s *sampler) takeSample(now time.Time, gapLimit time.Duration, dumped bool) (alarm Alarm) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.watches.list {
+		alarm.Dropped = s.watches.list[i].take(now) || alarm.Dropped
 	}
-	alarm.Lost = s.watches.miss(s.fast.now, s.facts.migrates())
-	return nil
+	if dumped {
+		alarm.Lost = s.watches.miss(now, s.facts.migrates())
+	}
+	for i := range s.watches.list {
+		if w := &s.watches.list[i]; w.anySeen() { // else the kernel did not answer: no sample
+			alarm.Filled = w.sampled(now, gapLimit) || alarm.Filled
+		}
+	}
+	return alarm
 }
 
 // recover counts the samples that failed, and after some in a row asks through
 // a new socket.
 func (s *sampler) recover(err error) (failed bool) {
-	if err == nil {
+	s.mu.Lock()
+	if s.fast.failures++; err == nil {
 		s.fast.failures = 0
+	}
+	s.mu.Unlock()
+	if err == nil {
 		return false
 	}
-	s.fast.failures++
 	if s.fast.failures%redialAfter == 0 {
 		_ = s.kernel.Redial() // the next samples show whether it helped
 	}
@@ -153,12 +169,11 @@ func (s *sampler) askEach() error {
 // roster (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only
 // a dump can show that, and it is asked until the next roster.
 func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
-	p := place{watch: s.fast.asked[i]}
+	m := &s.watches.list[s.fast.asked[i]].members[0]
 	switch {
 	case err == nil:
-		s.heard(p, l)
+		m.hear(l)
 	case errors.Is(err, sockdiag.ErrNotFound):
-		m := &s.watches.list[p.watch].members[0]
 		m.shadowed, s.fast.lost = true, true
 		s.fast.shadowed = s.fast.shadowed || !m.suspect
 	}

@@ -26,9 +26,17 @@ type script struct {
 	lookups   int
 	between   func(call int) // before each reading of the counters
 	calls     int
+	during    func(call string) // while it is asked
+}
+
+func (s *script) isAsked(call string) {
+	if s.during != nil {
+		s.during(call)
+	}
 }
 
 func (s *script) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error {
+	s.isAsked("Lookup")
 	s.lookups++
 	if s.fails != nil {
 		return s.fails
@@ -50,6 +58,7 @@ func (s *script) find(ask sockdiag.Ask) (*sockdiag.Listener, error) {
 }
 
 func (s *script) Listeners(_ func(), found func(*sockdiag.Listener) error) error {
+	s.isAsked("Listeners")
 	if s.fails != nil {
 		return s.fails
 	}
@@ -62,6 +71,7 @@ func (s *script) Listeners(_ func(), found func(*sockdiag.Listener) error) error
 }
 
 func (s *script) ListenCounters(out *netstat.ListenCounters) error {
+	s.isAsked("ListenCounters")
 	if s.calls++; s.between != nil {
 		s.between(s.calls)
 	}
@@ -70,28 +80,48 @@ func (s *script) ListenCounters(out *netstat.ListenCounters) error {
 }
 
 func (s *script) Counters(out map[string]uint64) error {
+	s.isAsked("Counters")
 	out["ListenDrops"], out["ListenOverflows"] = s.drops, s.drops
 	return nil
 }
 
 func (s *script) Walk(sockdiag.Wanted, func(), func(*sockdiag.Socket) error) error {
+	s.isAsked("Walk")
 	return nil
 }
 
 func (s *script) Connections([]sockdiag.ConnectionID, func(int, *sockdiag.Socket, error)) error {
+	s.isAsked("Connections")
 	return nil
 }
-func (s *script) Sockstat() (map[string]int, error) { return nil, nil }
-func (s *script) Sysctls() (map[string]int, error)  { return nil, nil }
-func (s *script) Rest() error                       { return nil }
-func (s *script) Close() error                      { return nil }
+func (s *script) Sockstat() (map[string]int, error) {
+	s.isAsked("Sockstat")
+	return nil, nil
+}
+
+func (s *script) Sysctls() (map[string]int, error) {
+	s.isAsked("Sysctls")
+	return nil, nil
+}
+
+func (s *script) Rest() error {
+	s.isAsked("Rest")
+	return nil
+}
+
+func (s *script) Close() error {
+	s.isAsked("Close")
+	return nil
+}
 
 func (s *script) Devices() (map[uint32]string, error) {
+	s.isAsked("Devices")
 	s.asked++
 	return s.devices, nil
 }
 
 func (s *script) Redial() error {
+	s.isAsked("Redial")
 	s.redials++
 	return nil
 }
@@ -292,5 +322,40 @@ func TestCalm(t *testing.T) {
 		require.False(t, calm(), name)
 		sampleUntil(now.Add(2 * time.Second))
 		require.True(t, calm(), name)
+	}
+}
+
+// While the kernel is asked nobody who wants to know what is known has to wait.
+func TestNothingIsLockedWhileTheKernelIsAsked(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	asked := make(map[string]int)
+	s.during = func(call string) {
+		asked[call]++
+		require.True(t, n.mu.TryLock(), "%s", call)
+		n.mu.Unlock()
+		require.Len(t, n.Readings(), 1)
+	}
+	later := func() time.Time { now = now.Add(time.Second); return now }
+	s.drop(&s.listeners[0], 1)
+	require.True(t, n.Sample(later(), time.Second, true).Dropped)
+	s.listeners = append(s.listeners, listening(9090, 2))
+	list, err := n.List(later())
+	require.NoError(t, err)
+	require.Len(t, list, 2)
+	n.ReadSysctls(now, 0)
+	n.ReadSockstat()
+	require.NoError(t, n.Prepare())
+	require.NoError(t, n.Walk(sockdiag.Wanted{}, nil, nil))
+	require.NoError(t, n.Connections(nil, nil))
+	TurnoverOf(n)
+	s.fails = errors.New("no answer")
+	for range redialAfter {
+		n.Sample(later(), time.Second, true)
+	}
+	s.fails = nil
+	n.Leave(later())
+	for _, call := range []string{"Lookup", "Listeners", "ListenCounters", "Counters", "Walk", "Connections", "Sockstat", "Sysctls", "Redial", "Close"} {
+		require.NotZero(t, asked[call], call)
 	}
 }

@@ -28,11 +28,31 @@ type member struct {
 	length   uint32
 	limit    uint32
 	seen     bool // in the sample under way
+	reply    reply
+	replied  bool // reply has yet to be taken in
 	gone     bool // since the latest dump
 
 	doubted  bool // the latest reply was not believed
 	shadowed bool // the exact request does not find it; no longer asked until the next roster
 	suspect  bool // it was so before the latest roster
+}
+
+// reply is what is used of one.
+type reply struct {
+	recvQ, sendQ, drops uint32
+	hasDrops            bool
+}
+
+// hear notes a member's reply.
+func (m *member) hear(l *sockdiag.Listener) {
+	m.reply, m.replied, m.seen = reply{l.RecvQ, l.SendQ, l.Drops, l.HasDrops}, true, true
+}
+
+// take takes it in, and reports whether the drop counter moved.
+func (m *member) take() (moved bool) {
+	moved = m.replied && m.observe(m.reply)
+	m.replied = false
+	return moved
 }
 
 // observe takes a member's reply and reports whether its drop counter moved.
@@ -41,12 +61,24 @@ type member struct {
 // reads the state once for the reply and once more for the queues, and only a
 // listener has them. A client that waited in the queue is about to be reset, and must be
 // counted: what was known stands for one more sample.
-func (m *member) observe(l *sockdiag.Listener) (moved bool) {
-	moved = l.HasDrops && l.Drops != m.drops
-	m.drops, m.hasDrops, m.seen, m.gone = l.Drops, l.HasDrops, true, false
-	m.doubted = !m.doubted && m.limit > 0 && l.SendQ == 0 && l.RecvQ == 0
+func (m *member) observe(r reply) (moved bool) {
+	moved = r.hasDrops && r.drops != m.drops
+	m.drops, m.hasDrops, m.gone = r.drops, r.hasDrops, false
+	m.doubted = !m.doubted && m.limit > 0 && r.sendQ == 0 && r.recvQ == 0
 	if !m.doubted {
-		m.length, m.limit = l.RecvQ, l.SendQ
+		m.length, m.limit = r.recvQ, r.sendQ
+	}
+	return moved
+}
+
+// take takes in what was heard, and reports whether a drop counter moved.
+func (w *watch) take(now time.Time) (moved bool) {
+	for i := range w.members {
+		moved = w.members[i].take() || moved
+	}
+	if moved {
+		w.moved = now
+		w.account.Moved(now)
 	}
 	return moved
 }
@@ -107,7 +139,7 @@ func (w *watch) drops() (sum uint64, known bool) {
 
 func (w *watch) unsee() {
 	for i := range w.members {
-		w.members[i].seen = false
+		w.members[i].seen, w.members[i].replied = false, false
 	}
 }
 

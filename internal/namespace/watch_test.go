@@ -33,7 +33,8 @@ func TestSecondsFull(t *testing.T) {
 			w := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 1)}
 			for _, s := range tt.samples {
 				now = now.Add(s.after)
-				w.members[0].observe(&sockdiag.Listener{RecvQ: s.length, SendQ: 5})
+				w.members[0].hear(&sockdiag.Listener{RecvQ: s.length, SendQ: 5})
+				w.take(now)
 				w.sampled(now, 5*interval)
 			}
 			require.Equal(t, tt.want, time.Duration(w.account.Totals().FullSeconds*float64(time.Second)))
@@ -45,7 +46,8 @@ func TestSecondsFull(t *testing.T) {
 func TestFullestMemberCounts(t *testing.T) {
 	w := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 3)}
 	for i, q := range [][2]uint32{{10, 100}, {5, 5}, {90, 100}} {
-		w.members[i].observe(&sockdiag.Listener{RecvQ: q[0], SendQ: q[1]})
+		w.members[i].hear(&sockdiag.Listener{RecvQ: q[0], SendQ: q[1]})
+		w.members[i].take()
 	}
 	w.fold()
 	require.EqualValues(t, 90, w.queue.Length)
@@ -80,7 +82,7 @@ func TestListenerThatClosesDuringTheScan(t *testing.T) {
 
 // A listener answers once more while it closes, with both queues 0.
 func TestClosingListenersReplyIsNotBelieved(t *testing.T) {
-	full, torn := &sockdiag.Listener{RecvQ: 6, SendQ: 5}, &sockdiag.Listener{}
+	full, torn := reply{recvQ: 6, sendQ: 5}, reply{}
 	w := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 1)}
 	m := &w.members[0]
 	m.observe(full)

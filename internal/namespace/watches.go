@@ -5,11 +5,11 @@ import "time"
 // watches are all listeners that are watched in a namespace.
 type watches struct {
 	list    []watch
-	byInode map[uint32]place // member by socket inode, for the LISTEN dump
+	byInode map[uint32]memberIndex // member by socket inode, for the LISTEN dump
 }
 
-// place finds a member: list[watch].members[member].
-type place struct{ watch, member int }
+// memberIndex finds a member: list[watch].members[member].
+type memberIndex struct{ watch, member int }
 
 // member is who has this socket, nil when it is not watched.
 func (ws *watches) member(inode uint32) *member {
@@ -69,17 +69,17 @@ func (ws *watches) exact(listeners int) bool {
 	return true
 }
 
-// replace puts the watches of a new roster in the place of the previous ones. A
+// replace puts the watches of a new roster in the memberIndex of the previous ones. A
 // listener that closed in between is settled first; one that closed after the
 // roster's dump does not close a second time. stands reports whether a socket that
 // is not watched any more still listens: it has reset nobody. It reports whether a
 // socket was not watched before.
 func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) (added bool) {
 	known := 0
-	inodes := make(map[uint32]place)
+	inodes := make(map[uint32]memberIndex)
 	for w := range next {
 		for m := range next[w].members {
-			inodes[next[w].members[m].inode] = place{w, m}
+			inodes[next[w].members[m].inode] = memberIndex{w, m}
 		}
 	}
 	for i := range ws.list {
