@@ -100,9 +100,9 @@ func (d *Discoverer) Discover(ctx context.Context, pid int, startTime uint64, po
 // match puts what is known of a process and its listening sockets together; base
 // is the Actuator that knows more.
 func (d *Discoverer) match(e *entry, ports []match.Listening) (_ match.Connectors, _ []model.Unavailable, base Actuator) {
+	d.refreshPools(e)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.refreshPools(e)
 	f := e.found()
 	connectors, unplaced := match.Match(f, ports, e.pools, runtime.NumCPU())
 	if e.irrelevant(connectors) {
@@ -119,16 +119,21 @@ func (d *Discoverer) match(e *entry, ports []match.Listening) (_ match.Connector
 func (d *Discoverer) refreshPools(e *entry) {
 	now := d.now()
 	threads := d.threadCount(e.PID)
-	if threads != 0 && threads == e.threads && now.Sub(e.poolsAt) < namesKeep {
+	d.mu.Lock()
+	known := threads != 0 && threads == e.threads && now.Sub(e.poolsAt) < namesKeep
+	d.mu.Unlock()
+	if known {
 		return
 	}
-	e.threads, e.poolsAt = threads, now
-	e.pools = match.Threads(func(yield func(string) bool) {
+	pools := match.Threads(func(yield func(string) bool) {
 		more := true
 		_ = d.proc.ThreadNames(e.PID, func(_ int, comm string) {
 			more = more && yield(comm)
 		})
 	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e.threads, e.poolsAt, e.pools = threads, now, pools
 }
 
 // threadCount is the number of links of /proc/PID/task, which has one for each

@@ -63,18 +63,30 @@ type entry struct {
 
 // entry is what is remembered of a process, or nothing yet.
 func (d *Discoverer) entry(pid int, startTime uint64) *entry {
+	if e := d.remembered(pid, startTime, nil); e != nil {
+		return e
+	}
+	e := &entry{Request: examine.Request{PID: pid, StartTime: startTime, Owner: cgroup.Owner(d.proc, pid)}}
+	if p, err := d.proc.Process(pid); err == nil {
+		e.comm, e.started = p.Comm, examine.StartOf(d.proc, p)
+	}
+	return d.remembered(pid, startTime, e)
+}
+
+// remembered is the entry of a process. Where there is none, fresh is from now on.
+func (d *Discoverer) remembered(pid int, startTime uint64, fresh *entry) *entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e := d.entries[pid]
 	if e == nil || e.StartTime != startTime {
+		if fresh == nil {
+			return nil
+		}
 		d.forget()
 		if e != nil {
 			e.jvm.close()
 		}
-		e = &entry{Request: examine.Request{PID: pid, StartTime: startTime, Owner: cgroup.Owner(d.proc, pid)}}
-		if p, err := d.proc.Process(pid); err == nil {
-			e.comm, e.started = p.Comm, examine.StartOf(d.proc, p)
-		}
+		e = fresh
 		d.entries[pid] = e
 	}
 	e.asked = d.now()

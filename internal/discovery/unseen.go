@@ -19,10 +19,11 @@ const ownNamespace = "/proc/thread-self/ns/net"
 // names are in the result, which is the caller's own.
 func (d *Discoverer) DiscoverUnseen(ctx context.Context, listening []match.Listening) (match.Connectors, []model.Unavailable) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	actuators := d.actuators // replaced, never changed
+	d.mu.Unlock()
 	named := make(match.Connectors)
 	var unavailable []model.Unavailable
-	for _, a := range d.actuators {
+	for _, a := range actuators {
 		candidates := unseen(listening)
 		if a.PID != 0 || !a.answersFor(0, candidates) {
 			continue
@@ -59,11 +60,13 @@ func unseen(listening []match.Listening) match.Connectors {
 
 func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates match.Connectors) ([]reading, error) {
 	base := a.url()
+	d.mu.Lock()
 	m := d.unseen[base]
 	if m == nil {
 		m = new(meters)
 		d.unseen[base] = m
 	}
+	d.mu.Unlock()
 	m.refresh(ctx, d, d.doorOf(0, a, candidates), base)
 	m.mu.Lock()
 	defer m.mu.Unlock()
