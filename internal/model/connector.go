@@ -131,6 +131,9 @@ func (c *Connector) Times(processes int) *Connector {
 // KeepAlive is how long a connection may wait for its next request. Unset, it is
 // connectionTimeout (AbstractProtocol.getKeepAliveTimeout); nil where neither is known.
 func (c *Connector) KeepAlive() *Setting[time.Duration] {
+	if c == nil {
+		return nil
+	}
 	if c.KeepAliveTimeout != nil {
 		return c.KeepAliveTimeout
 	}
