@@ -153,7 +153,7 @@ func (s *scene) recorded(t *testing.T, lost []int) {
 	for _, i := range list.Incidents {
 		if i.Port == tomcatPort {
 			own = append(own, i)
-			t.Log(i.Title)
+			t.Log(i.Title, i.Reason, i.Began.Format(time.TimeOnly), i.Summary)
 		}
 	}
 	require.Len(t, own, len(lost), "incidents of the Tomcat, of %d in all", len(list.Incidents))

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,15 +20,25 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// hogs are what one address may send to have the port for itself: each connection
-// asks, keeps what it has for as long as it is left, and is opened again.
-func hogs() map[string]string {
-	return map[string]string{
-		"health without the body":     "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
-		"pages without the body":      "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n",
-		"pages that stay open":        "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"snapshots that nobody reads": "GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"headers that drip":           "GET / HTTP/1.1\r\nX: ",
+// hog is what a connection sends to have the port for itself.
+type hog struct {
+	request string
+	endless bool // one request after the other, and all answers are read; else it asks once and reads slowly
+	leaves  bool // with the first bytes of the answer
+}
+
+// hogs are what one address may do: each connection asks, keeps what it has for as long as it is left, and
+// is opened again.
+func hogs() map[string]hog {
+	const health = "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	return map[string]hog{
+		"health without the body":     {request: "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"},
+		"pages without the body":      {request: "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n"},
+		"pages that stay open":        {request: "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+		"pages opened again":          {request: "GET /api/v1/stream?process=NUMBER HTTP/1.1\r\nHost: localhost\r\n\r\n", leaves: true},
+		"snapshots that nobody reads": {request: "GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+		"headers that drip":           {request: "GET / HTTP/1.1\r\nX: "},
+		"health without end":          {request: strings.Repeat(health, 100), endless: true},
 	}
 }
 
@@ -39,13 +51,13 @@ func TestLongPort(t *testing.T) {
 		last = time.Minute
 	}
 	header(t)
-	for name, request := range hogs() {
-		attempt(t, "root", name, func(t *testing.T) row { return hog(t, program, request, last) })
+	for name, h := range hogs() {
+		attempt(t, "root", name, func(t *testing.T) row { return h.run(t, program, last) })
 	}
 }
 
-// hog lets 200 connections of one address work against a friend of another one.
-func hog(t *testing.T, program, request string, last time.Duration) row {
+// run lets 200 connections of one address work against a friend of another one.
+func (h hog) run(t *testing.T, program string, last time.Duration) row {
 	t.Helper()
 	s := newScene(t, viewer{name: "root"}, program, "--all")
 	greedy, friend := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
@@ -57,7 +69,7 @@ func hog(t *testing.T, program, request string, last time.Duration) row {
 	defer cancel()
 	var opened atomic.Int64
 	for range 200 {
-		go s.keepOpening(ctx, greedy, request, &opened)
+		go s.keepOpening(ctx, greedy, h, &opened)
 	}
 	asked, answered := s.friendAsks(ctx, friend)
 	require.Greater(t, asked, 10)
@@ -71,20 +83,34 @@ func hog(t *testing.T, program, request string, last time.Duration) row {
 
 // keepOpening opens a connection, sends the request, waits until it is closed or ten seconds
 // are over, and begins again.
-func (s *scene) keepOpening(ctx context.Context, from netip.Addr, request string, opened *atomic.Int64) {
+func (s *scene) keepOpening(ctx context.Context, from netip.Addr, h hog, opened *atomic.Int64) {
 	for ctx.Err() == nil {
 		c, err := s.dialFrom(ctx, from)
 		if err != nil {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		opened.Add(1)
+		n := opened.Add(1)
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-		_, _ = io.WriteString(c, request)
+		h.use(ctx, c, strings.ReplaceAll(h.request, "NUMBER", strconv.FormatInt(n, 10)))
+		_ = c.Close()
+	}
+}
+
+func (h hog) use(ctx context.Context, c net.Conn, request string) {
+	_, err := io.WriteString(c, request)
+	switch {
+	case h.leaves:
+		_, _ = c.Read(make([]byte, 100))
+	case h.endless:
+		go func() { _, _ = io.Copy(io.Discard, c) }()
+		for err == nil && ctx.Err() == nil {
+			_, err = io.WriteString(c, request)
+		}
+	default:
 		for err = nil; err == nil && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 			_, err = c.Read(make([]byte, 100)) // as slowly as that
 		}
-		_ = c.Close()
 	}
 }
 

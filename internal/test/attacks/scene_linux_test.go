@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
@@ -102,7 +103,7 @@ func (s *scene) look(t *testing.T) *document {
 		found = true
 		require.Equal(t, queued, l.AcceptQueue.Length, "the honest server's queue")
 		known := l.Connector.MaxConnections != nil && l.Connector.MaxConnections.Value == honestLimit
-		require.True(t, known || !s.limits, "the honest server's limit was known already")
+		require.True(t, known || !s.limits, "the honest server's limit was known already: %v", d.Unavailable)
 		s.limits = known
 	}
 	require.True(t, found, "the honest server")
@@ -170,6 +171,7 @@ type attack struct {
 	elsewhere bool    // it is in a network namespace of its own
 
 	behind []string // a command line that runs the attacker
+	user   string   // nobody if empty
 }
 
 // start runs the attacker as nobody in a folder of its own, and says its pid.
@@ -186,7 +188,7 @@ func (a attack) start(t *testing.T, ns *nettest.NS, java string) int {
 	if a.prepare != nil {
 		line = a.prepare(t, dir)
 	}
-	args := slices.Concat([]string{"--net=" + ns.Path(), "--setuid", nobody, "--setgid", nobody, "--"}, a.behind, []string{java}, line)
+	args := slices.Concat([]string{"--net=" + ns.Path(), "--setuid", cmp.Or(a.user, nobody), "--setgid", cmp.Or(a.user, nobody), "--"}, a.behind, []string{java}, line)
 	if a.part.From == 0 {
 		a.part.From, a.part.To, a.part.Threads = hostilePort, hostilePort+1, []string{fmt.Sprintf("http-nio-%d-e", hostilePort)}
 	}
