@@ -1,6 +1,10 @@
 package handshake
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
 
 const (
 	// halfClosed is how soon after it was let in a client ends its side that may still wait
@@ -32,12 +36,23 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 			return 0, true
 		}
 	}
-	if a.answerKnown(at) {
+	switch {
+	case a.answerKnown(at) && t.firstToCome(a):
+		a.signs |= awaited
+		return at + 2*firstAsk, false
+	case a.answerKnown(at):
 		t.answer(a)
 		return 0, true
 	}
 	a.asks = inc(a.asks)
 	return at + min(firstAsk<<min(a.asks, 10), answerMost), false
+}
+
+// firstToCome reports whether the packet with the first byte of a sampled client's answer may not have been
+// read, as the kernel says that the byte was sent.
+func (t *Tracker) firstToCome(a *attempt) bool {
+	known := a.has(timed|awaited|finished|left|closed) || a.supposed() || t.unread.on
+	return !known && a.has(served) && packet.InSubset(a.clientPort, t.endpoints[a.endpoint].port)
 }
 
 // answerKnown reports whether it is known if the client got an answer.

@@ -61,6 +61,7 @@ const (
 	asking                       // it is in Tracker.asking
 	counted                      // its outcome is
 	timed                        // the first byte of its answer is
+	awaited                      // it may be in what has yet to be read
 	unserved                     // the server had sent nothing when the client ended it
 	taking                       // the server's socket has taken data of it
 	untaken                      // it had not when the kernel was asked

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,6 +36,39 @@ func TestResponses(t *testing.T) {
 	require.Equal(t, n, got.Count)
 	require.InDelta(t, 1.5*float64(n), got.Sum, .001)
 	require.Equal(t, [11]uint64{0, 0, 0, 0, 0, 0, 0, n, n, n, n}, got.Buckets())
+}
+
+// The kernel says that a client was sent something before the packet has been read.
+func TestResponseReadLate(t *testing.T) {
+	sent, told := uint64(0), false
+	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found {
+		told = sent > 0
+		return Found{Socket: Connection, HasInfo: true, Received: 50, Sent: sent}
+	}})
+	from := uint16(20_000)
+	for !packet.InSubset(from, port) {
+		from++
+	}
+	c := s.client(netip.AddrPortFrom(s.from.Addr(), from).String(), 7)
+	c.syn()
+	c.synAck()
+	for range 8 {
+		c.wait(.25)
+		s.tracker.Advance(c.at)
+	}
+	at := c.at
+	for sent = 500; !told; c.wait(.125) {
+		s.tracker.Advance(c.at)
+		require.Less(t, c.at, time.Minute)
+	}
+	s.tracker.Observe(at, &packet.Segment{
+		Link: packet.Link{Outgoing: true, Index: 2}, Dst: c.from.Addr().As16(), DstPort: from, Src: server.Addr().As16(), SrcPort: port,
+		Flags: packet.FlagACK, Seq: serverISN + 1, Ack: c.isn + 51, Payload: 500,
+	})
+	c.wait(1)
+	s.tracker.Advance(c.at)
+	require.EqualValues(t, 1, s.tracker.Report()[0].Answers.Answered)
+	require.EqualValues(t, 1, s.tracker.Report()[0].Responses.Count)
 }
 
 // A server's clients are a proxy's connections where four of five come from three addresses.
