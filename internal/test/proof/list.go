@@ -130,7 +130,7 @@ func All() []Proof {
 		},
 		{
 			Name: "reports", What: "what people have told in public of servers that did not answer, rebuilt small", Minutes: 4, Root: true, Needs: servers,
-			Run: goTest(deployments, "^TestReports$/", "20m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/reports.md"},
+			Run: goTest(deployments, "^TestReports$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/reports.md"},
 		},
 		{
 			Name: "advice", What: "each advice followed on the real server: the same load before and after", Minutes: 20, Root: true, Needs: servers,
