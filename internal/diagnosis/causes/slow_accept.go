@@ -29,6 +29,7 @@ func slowAccept() Cause {
 			return When(p.Now != nil && reading.ConnectionLimit(p.Now) != reading.LimitUnknown, Possibly)
 		}, refuted: []refutation[reading.Pair]{
 			{"nobody was taken out of the accept queue between two readings", func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
+			{"the oldest in the accept queue was the oldest before", reading.Pair.OldestStands},
 			{"it is not certain that maxConnections is what is configured", func(p reading.Pair) bool { return reading.UncertainLimit(p.Now) }},
 			{"not all connections could be counted", func(p reading.Pair) bool { return reading.Inexact(p.Now) }},
 			{"slots that reset clients hold have not been counted", func(p reading.Pair) bool { return reading.SlotsUncounted(p.Now) }},

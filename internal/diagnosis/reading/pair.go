@@ -143,18 +143,35 @@ func (p Pair) FilesFull(l *model.Listener) bool {
 // where somebody was or may have been: connections leave it in the order in which they came,
 // so that none has left while the oldest stays the oldest.
 func (p Pair) NothingAccepted() time.Duration {
-	if p.Now == nil || p.Before == nil || p.Now.Inode != p.Before.Inode || !QueueWaits(p.Now) || !QueueWaits(p.Before) {
-		return 0
-	}
-	now, was := p.Now.AcceptQueue.OldestWait, p.Before.AcceptQueue.OldestWait
-	if now == nil || was == nil {
-		return 0
-	}
-	aged := *now - *was
-	if aged < standstillLeast || aged < p.betweenWalks()-standstillSlack {
+	aged, known := p.oldestAged()
+	if !known || aged < standstillLeast || aged < p.betweenWalks()-standstillSlack {
 		return 0
 	}
 	return aged
+}
+
+// OldestStands means that the oldest in the accept queue stayed the oldest between two readings, however
+// close they are: nothing shows that anybody is accepted.
+func (p Pair) OldestStands() bool {
+	aged, known := p.oldestAged()
+	if !known || p.Before.AcceptQueue.OldestAt.IsZero() {
+		return false
+	}
+	apart := p.betweenWalks()
+	return apart >= standsLeast && aged >= apart-jiffies
+}
+
+// oldestAged is by how much more the oldest in the accept queue has waited than the oldest of the reading
+// before.
+func (p Pair) oldestAged() (aged time.Duration, known bool) {
+	if p.Now == nil || p.Before == nil || p.Now.Inode != p.Before.Inode || !QueueWaits(p.Now) || !QueueWaits(p.Before) {
+		return 0, false
+	}
+	now, was := p.Now.AcceptQueue.OldestWait, p.Before.AcceptQueue.OldestWait
+	if now == nil || was == nil {
+		return 0, false
+	}
+	return *now - *was, true
 }
 
 // betweenWalks is the time between the two readings of the oldest's wait, where it is known: on a busy
@@ -172,4 +189,8 @@ const (
 	standstillLeast = 500 * time.Millisecond
 	// standstillSlack is how far the readings of the connections may lie from the snapshots.
 	standstillSlack = 300 * time.Millisecond
+	// standsLeast is how far apart two readings are that show it of themselves, and jiffies by how
+	// much the age of a socket may be off in both (tcp_jiffies32, at 100 Hz).
+	standsLeast = 100 * time.Millisecond
+	jiffies     = 20 * time.Millisecond
 )

@@ -9,6 +9,19 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// A short time says little of an acceptor, but it does not say either that one is at work.
+func TestOldestStands(t *testing.T) {
+	began := time.Unix(1_000_000, 0)
+	look := func(at, wait time.Duration) *model.Listener {
+		return &model.Listener{Inode: 7, AcceptQueue: &model.AcceptQueue{Length: 101, Limit: 100, OldestWait: &wait, OldestAt: began.Add(at)}}
+	}
+	first := look(0, time.Second)
+	require.True(t, Pair{Before: first, Now: look(400*time.Millisecond, 1400*time.Millisecond)}.OldestStands())
+	require.Zero(t, Pair{Before: first, Now: look(400*time.Millisecond, 1400*time.Millisecond)}.NothingAccepted())
+	require.False(t, Pair{Before: first, Now: look(400*time.Millisecond, 1200*time.Millisecond)}.OldestStands(), "it has left, and another one came 200 ms later")
+	require.False(t, Pair{Before: first, Now: first}.OldestStands(), "the same reading")
+}
+
 // On a busy machine the connections are read at other times than the snapshots are made.
 func TestNothingAcceptedByTheReadingsOwnTime(t *testing.T) {
 	began := time.Unix(1_000_000, 0)
@@ -32,6 +45,7 @@ func TestNothingAcceptedByTheReadingsOwnTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := Pair{Now: c.now, Before: c.before, Elapsed: 2 * time.Second}
 			require.Equal(t, c.want, p.NothingAccepted())
+			require.Equal(t, c.want > 0 && !c.now.AcceptQueue.OldestAt.IsZero(), p.OldestStands())
 		})
 	}
 }
