@@ -76,11 +76,11 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	}
-	if c == model.CauseSlowAccept && j.s.NobodyCame() > 0 {
-		return model.CauseNone // nobody came faster than that
-	}
 	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) {
 		return model.CauseMaxThreads
+	}
+	if c == model.CauseSlowAccept && (j.s.NobodyCame() > 0 || j.s.NothingAccepted() > 0) {
+		return model.CauseNone // nobody came faster than that, or nobody accepts
 	}
 	return j.named(c)
 }
