@@ -45,7 +45,7 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.OnlyElsewhere() {
 			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.s.Now.Port)
 		}
-		return cmp.Or(phrase.Sentences(j.whoWaits(), j.notLost()), "Nobody is seen to be turned away.")
+		return cmp.Or(j.waits(v.Status), "Nobody is seen to be turned away.")
 	}
 	if !j.s.Now.Listening() {
 		return j.summaryOK()
@@ -60,6 +60,15 @@ func (j *judge) queueResetsPhrase() string {
 		return ""
 	}
 	return phrase.Sprintf("%s that waited in the accept queue %s reset.", phrase.Count(n, "client"), phrase.Verb(n, "was", "were"))
+}
+
+// waits says who does, and that nothing is lost.
+func (j *judge) waits(s model.Status) string {
+	who, lost := j.whoWaits(), j.notLost()
+	if rest, ok := strings.CutPrefix(lost, "No packet"); ok && who == "" && s == model.StatusWarning {
+		return "Nothing is lost yet: no packet" + rest
+	}
+	return phrase.Sentences(who, lost)
 }
 
 // whoWaits are those in front of a stage.

@@ -15,11 +15,12 @@ fi
 ip link set lo up
 mkfifo "$out/alive"
 "$out/demo-server" <"$out/alive" 9>&- & server=$!
+(ulimit -n 22; exec "$out/demo-server" files) <"$out/alive" 9>&- & files=$!
 exec 9>"$out/alive"
 sleep 1
 ln -f "$out/demo-server" "$out/clients"
 "$out/clients" clients <"$out/alive" 9>&- & clients=$!
-trap 'exec 9>&-; wait $server $clients || true; rm -f "$out/alive"' EXIT
+trap 'exec 9>&-; wait $server $files $clients || true; rm -f "$out/alive"' EXIT
 sleep 8
 limits="--max-connections 20 --max-threads 4"
 failed=0

@@ -1,6 +1,7 @@
 // Command servers are servers with Tomcat's limits in every state that tcpdiag reports, for
 // its pictures: each on a port of its own, of 127.0.0.1 in the network namespace in which it
-// is started. With an argument it is their clients. It ends with its standard input.
+// is started. With "clients" it is their clients, with "files" the one server that is to have few files
+// left, under a limit that the caller has set. It ends with its standard input.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +22,7 @@ import (
 type state struct {
 	port, threads, queue int
 	stuck                bool // it accepts nobody
+	files                bool // it has a process of its own, in which files are scarce
 	clients              demo.BurstOptions
 }
 
@@ -32,7 +35,7 @@ func states() []state {
 	return []state{
 		{port: 8081, threads: 4, queue: 5, clients: crowd},
 		{port: 8082, threads: 4, queue: 50, clients: waiting},
-		{port: 8083, threads: 10, queue: 5, clients: nearly},
+		{port: 8083, threads: 10, queue: 5, files: true, clients: nearly},
 		{port: 8084, threads: 4, queue: 100, clients: few},
 		{port: 8086, threads: 4, queue: 5, stuck: true, clients: demo.BurstOptions{Clients: 8, Path: "/", RequestTimeout: hour}},
 	}
@@ -42,12 +45,14 @@ func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); stop() }()
 	all, ctx := errgroup.WithContext(ctx)
+	role := strings.Join(os.Args[1:], " ")
 	for _, s := range states() {
-		if len(os.Args) > 1 { // the clients of servers in another process
+		switch {
+		case role == "clients":
 			all.Go(func() error { _, err := demo.Burst(ctx, s.clientsOf()); return err })
-			continue
+		case s.files == (role == "files"):
+			all.Go(func() error { return s.serve(ctx) })
 		}
-		all.Go(func() error { return s.serve(ctx) })
 	}
 	if err := all.Wait(); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "servers:", err)
