@@ -165,7 +165,8 @@ func (s SnapshotText) denied(l *model.Listener, o TextOptions) {
 		if l != nil && l.Port != 0 {
 			command += " --port " + strconv.Itoa(int(l.Port))
 		}
-		s.Line(term.Text(term.Blanks(answerIndent)), term.CommandStyle.Of(command), term.Warn.Of("  ("+phrase.Count(n, "reading")+" denied: -v)"))
+		whole := strings.ReplaceAll(command, " ", term.Nbsp) // it is copied
+		s.Paragraph(answerIndent, term.CommandStyle.Of(whole), term.Warn.Of("("+phrase.Count(n, "reading")+" denied: -v)"))
 	case len(missing) > 0:
 		s.Paragraph(answerIndent, term.Warn.Of("This root lacks "+strings.Join(missing, ", ")+" ("+phrase.Count(n, "reading")+" denied: -v)"))
 	default:

@@ -63,7 +63,7 @@ func TestAnswerKeepsTheStepsOnALowScreen(t *testing.T) {
 
 // Where sudo helps it is said in one line; root lacks a capability instead.
 func TestAnswerSaysWhatCouldNotBeRead(t *testing.T) {
-	require.Contains(t, text(t, nobody(), render.TextOptions{}), "\n sudo tcpdiag snapshot --port 8080  (3 readings denied: -v)\n")
+	require.Contains(t, text(t, nobody(), render.TextOptions{}), "\n sudo tcpdiag snapshot --port 8080 (3 readings denied: -v)\n")
 	require.Contains(t, text(t, nobody(), render.TextOptions{Root: true}), "\n This root lacks CAP_SYS_PTRACE (3 readings denied: -v)\n")
 	s := okIdle()
 	s.Unavailable = []model.Unavailable{{What: "phases", Why: "encrypted", How: "ask Actuator"}}

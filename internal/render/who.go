@@ -49,7 +49,7 @@ func podOf(p *model.Pod) string {
 
 func ownerOf(p *model.Process) string {
 	if p == nil {
-		return "owner n/a (not visible to this user)"
+		return "owner not visible"
 	}
 	return term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
 }
