@@ -2,6 +2,7 @@ package connections
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -55,4 +56,21 @@ func unanswered(s *sockdiag.Socket) bool {
 	i.BytesReceived -= min(i.BytesReceived, 1)
 	i.LastAckRecv = i.LastDataRecv
 	return byAges(&i) == model.InService
+}
+
+// closeNotify is the longest record in which a client of TLS 1.2 or 1.3 says that it closes
+// (RFC 8446, 6.1; 31 bytes with AES-GCM of TLS 1.2). No request is that short when it is encrypted.
+const closeNotify = 31
+
+// farewell: of a connection that was used nothing but that may be left.
+func farewell(s *sockdiag.Socket) bool {
+	return s.State == sockdiag.CloseWait && s.Inode != 0 && s.HasInfo && !nothingSent(&s.Info) && s.RecvQ > 1 && s.RecvQ <= 1+closeNotify
+}
+
+// Unanswered are the peers that closed before they had an answer, as far as the protocol shows.
+func (f *Found) Unanswered(connector *model.Connector) []netip.AddrPort {
+	if connector == nil || !connector.TLS || len(f.farewells) == 0 {
+		return f.Closed
+	}
+	return slices.DeleteFunc(slices.Clone(f.Closed), func(peer netip.AddrPort) bool { return slices.Contains(f.farewells, peer) })
 }

@@ -16,6 +16,7 @@ type Found struct {
 	OldestWait time.Duration    // of those queued
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
+	farewells []netip.AddrPort // of Closed: see farewell
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
 	quiet     quiet
@@ -37,6 +38,9 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	}
 	if s.State == sockdiag.CloseWait && unanswered(s) {
 		f.Closed = append(f.Closed, s.Remote)
+		if farewell(s) {
+			f.farewells = append(f.farewells, s.Remote)
+		}
 	}
 	if s.Inode == 0 {
 		f.Queued++
@@ -133,6 +137,9 @@ func (f *Found) Finish(at time.Time, partial bool) {
 func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	c := f.Counts
 	c.Recent = f.quiet.recent()
+	if connector != nil && connector.TLS {
+		c.Abandoned, c.ClosedIdle = c.Abandoned-len(f.farewells), c.ClosedIdle+len(f.farewells)
+	}
 	attend(&c, f.lingering, connector)
 	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)

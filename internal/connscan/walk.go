@@ -200,7 +200,7 @@ func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found 
 		if t.closed[e.ID] == nil {
 			t.closed[e.ID] = &leftBehind{}
 		}
-		vanished[i] = t.closed[e.ID].Next(f.Closed)
+		vanished[i] = t.closed[e.ID].Next(f.Unanswered(e.Connector))
 	}
 	after := namespace.TurnoverOf(n).Resets
 	n.Books(func(b *losses.Books) {
