@@ -67,7 +67,7 @@ func farewell(s *sockdiag.Socket) bool {
 	return s.State == sockdiag.CloseWait && s.Inode != 0 && s.HasInfo && !nothingSent(&s.Info) && s.RecvQ > 1 && s.RecvQ <= 1+closeNotify
 }
 
-// Unanswered are the peers that closed before they had an answer, as far as the protocol shows.
+// Unanswered are the peers that closed before they had an answer, by what the protocol shows.
 func (f *Found) Unanswered(connector *model.Connector) []netip.AddrPort {
 	if connector == nil || !connector.TLS || len(f.farewells) == 0 {
 		return f.Closed
