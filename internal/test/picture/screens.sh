@@ -24,6 +24,7 @@ trap 'exec 9>&-; wait $server $files $clients || true; rm -f "$out/alive"' EXIT
 sleep 8
 limits="--max-connections 20 --max-threads 4"
 failed=0
+tcpdiag=$(dirname "$program")/$(basename "$program")
 # screen NAME COMMAND: of the lines that the smallest terminal has one is the next prompt's
 screen() {
 	local name=$1 size columns rows lines
@@ -35,11 +36,10 @@ screen() {
 			echo "$name: $lines lines do not fit $size"
 			failed=1
 		fi
-		"$out/picture" -columns "$columns" -title "$2" -o "$out/$name-$size-dark.svg" "$out/$name-$size.txt"
-		"$out/picture" -columns "$columns" -light -title "$2" -o "$out/$name-$size-light.svg" "$out/$name-$size.txt"
+		"$out/picture" -columns "$columns" -title "${2//$tcpdiag/tcpdiag}" -o "$out/$name-$size-dark.svg" "$out/$name-$size.txt"
+		"$out/picture" -columns "$columns" -light -title "${2//$tcpdiag/tcpdiag}" -o "$out/$name-$size-light.svg" "$out/$name-$size.txt"
 	done
 }
-tcpdiag=$(dirname "$program")/$(basename "$program")
 screen losing "$tcpdiag snapshot 8081 --interval 4s $limits"
 screen saturated "$tcpdiag snapshot 8082 $limits"
 screen warning "$tcpdiag snapshot 8083 --max-connections 20 --max-threads 10"
