@@ -255,14 +255,14 @@ func (j *judge) okNumbers() string {
 
 func (j *judge) countNumbers() string {
 	var parts []string
-	if most, ok := reading.MaxThreads(j.s.Now); ok {
+	if most, ok := reading.MaxThreads(j.s.Now); ok && !j.s.Now.Connector.MaxThreads.Uncertain {
 		if busy, seen := reading.BusyThreads(j.s.Now); seen {
 			parts = append(parts, phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
 	if n, ok := reading.Held(j.s.Now); ok {
 		s := phrase.Count(n, "connection")
-		if reading.ConnectionLimit(j.s.Now) == reading.LimitKnown {
+		if reading.ConnectionLimit(j.s.Now) == reading.LimitKnown && !reading.UncertainLimit(j.s.Now) {
 			s = phrase.Sprintf("%d of %d connections", n, j.s.Now.Connector.MaxConnections.Value)
 		}
 		if idle := reading.Phase(j.s.Now, model.Idle); idle > 0 {
@@ -281,11 +281,11 @@ func (j *judge) countNumbers() string {
 	return s
 }
 
-// poolKnown: how many threads there are for requests is known. Where it is not they may
-// be virtual, and a request that was read may wait for a carrier thread.
+// poolKnown: how many threads there are for requests is known, and nothing unread may say otherwise. Where
+// it is not they may be virtual, and a request that was read may wait for a carrier thread.
 func poolKnown(l *model.Listener) bool {
 	_, known := reading.MaxThreads(l)
-	return known
+	return known && !l.Connector.MaxThreads.Uncertain
 }
 
 // summaryWaits says what the threads wait for.

@@ -23,6 +23,15 @@ func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
 	}
 }
 
+// doubtful are limits that a source which could not be read may overrule.
+func doubtful(l *model.Listener) {
+	c := *l.Connector
+	threads, connections := *c.MaxThreads, *c.MaxConnections
+	threads.Uncertain, connections.Uncertain = true, true
+	c.MaxThreads, c.MaxConnections = &threads, &connections
+	l.Connector = &c
+}
+
 // inServiceFor is how old the oldest of the requests in service is.
 func inServiceFor(d time.Duration) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connections.InServiceFor = d }
@@ -284,6 +293,10 @@ func scenariosClaims() []scenario {
 		{
 			name: "SYNs that nothing has answered at the moment", status: ok,
 			now: fresh().do(stillTry(8)), before: fresh(),
+		},
+		{
+			name: "defaults that what could not be read may overrule are no numbers to count to", status: ok,
+			now: fresh().inService(7).do(doubtful), before: fresh().inService(7).do(doubtful),
 		},
 		{
 			name: "requests that were there before clients were followed", status: ok, codes: []string{"clients_before_unknown"},
