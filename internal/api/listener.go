@@ -252,7 +252,7 @@ func newConnections(c *model.Connections) *Connections {
 		Unacknowledged: c.Unacknowledged,
 		Silent:         silent,
 		Partial:        c.Partial,
-		Sampled:        c.Sampled,
+		Sampled:        c.Subset,
 		SamplingError:  c.Error,
 		States:         c.States,
 	}

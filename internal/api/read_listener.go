@@ -89,7 +89,7 @@ func (c *Connections) model() *model.Connections {
 	}
 	out := &model.Connections{
 		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Unacknowledged: c.Unacknowledged, Partial: c.Partial,
-		Sampled: c.Sampled, Error: c.SamplingError, States: c.States,
+		Subset: c.Sampled, Error: c.SamplingError, States: c.States,
 	}
 	out.Phases = [model.NumPhases]int{
 		model.Waiting: c.Waiting, model.InService: c.InService, model.Sending: c.Sending, model.Idle: c.Idle,

@@ -45,7 +45,7 @@ func (f *Found) Estimate(s Sample) {
 		return
 	}
 	c := &f.Counts
-	c.Sampled, f.sample = s.Asked, s
+	c.Subset, f.sample = s.Asked, s
 	c.Unacknowledged = s.all(c.Unacknowledged)
 	idle := [...]int{c.MaybeBusy, c.Phases[model.Idle] - c.Silent - c.MaybeBusy}
 	closed := [...]int{c.Abandoned, c.ClosedIdle, c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle}
@@ -72,7 +72,7 @@ func (f *Found) Estimate(s Sample) {
 
 // state says on which part the counts stand, and how far they may be from the truth.
 func (s Sample) state(c *model.Connections) {
-	if c.Sampled == 0 {
+	if c.Subset == 0 {
 		return
 	}
 	for _, n := range append(c.Phases[:], c.Accepted, c.Silent, c.Abandoned, c.ClosedIdle, c.Recent, c.MaybeBusy, c.Outlived) {

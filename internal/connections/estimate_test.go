@@ -44,7 +44,7 @@ func TestEstimate(t *testing.T) {
 		f.Estimate(s)
 		f.Finish(time.Unix(9, 0), false)
 		c := f.Behind(nil)
-		require.Equal(t, s.Asked, c.Sampled)
+		require.Equal(t, s.Asked, c.Subset)
 		require.Equal(t, c.Accepted, sum(c.Phases[:]))
 		require.Equal(t, c.Accepted, c.States["ESTABLISHED"]+c.States["CLOSE_WAIT"])
 		require.Equal(t, c.Phases[model.Idle], c.Silent+sum(f.quiet[:]))

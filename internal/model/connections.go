@@ -82,10 +82,10 @@ type Connections struct {
 	// Other is the process that holds connections of the port without listening there, as a
 	// server does that is shutting down: they are in no other number. nil where none is known to.
 	Other *OtherProcess `json:",omitempty"`
-	// Sampled is how many connections were asked for where that is a random part of them.
+	// Subset is how many connections were asked for where that is a random part of them.
 	// The counts are then estimates of all, each at most Error from the truth in 99 of 100
 	// readings; connections that have come since the latest walk are within it.
-	Sampled, Error int
+	Subset, Error int
 }
 
 // OtherProcess holds connections of a port that it does not listen on.
@@ -96,7 +96,7 @@ type OtherProcess struct {
 }
 
 // Exact reports whether each connection was counted.
-func (c *Connections) Exact() bool { return !c.Partial && c.Sampled == 0 }
+func (c *Connections) Exact() bool { return !c.Partial && c.Subset == 0 }
 
 // PeerShare is an address and how many connections at least come from it.
 type PeerShare struct {

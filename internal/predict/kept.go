@@ -15,7 +15,7 @@ type kept struct {
 // countKept counts them where idle connections take all places, and no thread is waited for.
 func countKept(l *model.Listener) (*kept, bool) {
 	v, n, q := &l.Verdict, l.Connections, l.AcceptQueue
-	if n == nil || v.Cause != model.CauseKeepAliveIdle || q == nil || l.Losses == nil || n.Sampled > 0 || l.Members > 1 || over(l) {
+	if n == nil || v.Cause != model.CauseKeepAliveIdle || q == nil || l.Losses == nil || n.Subset > 0 || l.Members > 1 || over(l) {
 		return nil, false
 	}
 	for _, c := range v.Chain {

@@ -159,7 +159,7 @@ func simulated(l *model.Listener, pool int) bool {
 		return false
 	}
 	idle := n.Phases[model.Idle] + n.Phases[model.Unclassified] + n.Phases[model.Streaming]
-	return !k.TLS && !k.HTTP2 && !l.OnVirtualThreads() && l.Members <= 1 && k.MaxThreads.Value > 0 && idle*10 <= n.Accepted && n.Sampled == 0
+	return !k.TLS && !k.HTTP2 && !l.OnVirtualThreads() && l.Members <= 1 && k.MaxThreads.Value > 0 && idle*10 <= n.Accepted && n.Subset == 0
 }
 
 func limits(l *model.Listener, sysctl map[string]int) plan.Input {

@@ -266,7 +266,7 @@ func TestAPartialCountIsNoSeries(t *testing.T) {
 func TestSamplingError(t *testing.T) {
 	s := fleet(1)
 	require.Equal(t, 0., collect(t, s)["tcpdiag_listener_connections_sampling_error"].GetMetric()[0].GetGauge().GetValue(), "each was counted")
-	s.Listeners[0].Connections.Sampled, s.Listeners[0].Connections.Error = 4096, 55
+	s.Listeners[0].Connections.Subset, s.Listeners[0].Connections.Error = 4096, 55
 	got := collect(t, s)
 	require.Equal(t, 55., got["tcpdiag_listener_connections_sampling_error"].GetMetric()[0].GetGauge().GetValue())
 	require.Contains(t, got, "tcpdiag_listener_connections")

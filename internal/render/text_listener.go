@@ -144,8 +144,8 @@ func (s ListenerText) phases() {
 	if c.Partial {
 		spans = append(spans, term.Warn.Of("(the kernel cut the scan short: at least so many)"))
 	}
-	if c.Sampled > 0 {
-		spans = append(spans, term.Dim.Of(phrase.Sprintf("(each ±%d: %d were asked)", c.Error, c.Sampled)))
+	if c.Subset > 0 {
+		spans = append(spans, term.Dim.Of(phrase.Sprintf("(each ±%d: %d were asked)", c.Error, c.Subset)))
 	}
 	s.Row(term.Label("phases"), spans...)
 }

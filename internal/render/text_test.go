@@ -175,7 +175,7 @@ func sampled() *model.Snapshot {
 	s := okIdle()
 	c := s.Listeners[0].Connections
 	c.Accepted, c.Phases = 10_007, [model.NumPhases]int{model.InService: 31, model.Idle: 9976}
-	c.Sampled, c.Error = 4096, 55
+	c.Subset, c.Error = 4096, 55
 	return s
 }
 

@@ -143,7 +143,7 @@ func TestLongSampledPhases(t *testing.T) {
 			moved++
 			continue
 		}
-		if got.Sampled == 0 {
+		if got.Subset == 0 {
 			require.Zero(t, off, "each is counted")
 			continue
 		}

@@ -101,13 +101,13 @@ func TestSampledPhases(t *testing.T) {
 			sum += n
 		}
 		require.Equal(t, got.Accepted, sum)
-		if got.Sampled == 0 {
+		if got.Subset == 0 {
 			require.Zero(t, off, "each is counted")
 			require.Zero(t, got.Error)
 			continue
 		}
 		sampled++
-		require.Equal(t, 4096, got.Sampled)
+		require.Equal(t, 4096, got.Subset)
 		if largest = max(largest, off); off <= got.Error {
 			held++
 		}
@@ -127,7 +127,7 @@ func TestSampledBeyondMemory(t *testing.T) {
 	for range 20 {
 		c.pass(time.Second)
 		got := c.read()
-		require.Equal(t, 4096, got.Sampled)
+		require.Equal(t, 4096, got.Subset)
 		require.InDelta(t, 12_000, got.Phases[model.InService], 2*float64(got.Error))
 		require.Equal(t, 40_000, got.Accepted, "none has gone")
 		require.Equal(t, 40_000, got.States["ESTABLISHED"])
@@ -152,11 +152,11 @@ func TestWhatIsNotSampled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCrowd(t, 9000, 1000)
 			c.pass(time.Second)
-			require.Positive(t, c.read().Sampled)
+			require.Positive(t, c.read().Subset)
 			change(c)
 			c.pass(time.Second)
 			got := c.read()
-			require.Zero(t, got.Sampled)
+			require.Zero(t, got.Subset)
 			require.Equal(t, c.truth().Phases, got.Phases)
 		})
 	}
@@ -212,13 +212,13 @@ func TestFewBesideMany(t *testing.T) {
 	}
 	c.kernel.sockets = c.kernel.sockets[:len(c.kernel.sockets)-1]
 	again()
-	require.Positive(t, of(8080).Sampled)
+	require.Positive(t, of(8080).Subset)
 	require.Equal(t, 2, of(9090).Accepted)
-	require.Zero(t, of(9090).Sampled, "each is counted")
+	require.Zero(t, of(9090).Subset, "each is counted")
 	require.Zero(t, of(9090).Age)
 	c.open(3, true)
 	again()
-	require.Positive(t, of(8080).Sampled)
+	require.Positive(t, of(8080).Subset)
 	require.Zero(t, of(8080).Age)
 	require.GreaterOrEqual(t, of(8080).Error, 3)
 	require.Equal(t, time.Second, of(9090).Age, "as it was counted")

@@ -58,7 +58,7 @@ func TestEstimatedClients(t *testing.T) {
 		return b.String()
 	}
 	require.Contains(t, shown(), "Clients inside: 10,007 of 161<")
-	l.Connections.Sampled, l.Connections.Error = 4096, 55
+	l.Connections.Subset, l.Connections.Error = 4096, 55
 	require.Contains(t, shown(), "Clients inside: 10,007 of 161 (each part ±55)<")
 }
 

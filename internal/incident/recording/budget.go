@@ -97,6 +97,9 @@ func weighFields(object map[string]any, t reflect.Type) (bytes int) {
 // fieldOf is the type of a struct's field as encoding/json finds it: by its name in JSON,
 // in whatever case.
 func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
+	if t.Kind() != reflect.Struct {
+		return nil, false
+	}
 	for _, f := range reflect.VisibleFields(t) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if tag == "" {

@@ -45,6 +45,7 @@ type Reader struct {
 	// Behind is what came behind the last frame that was read.
 	Behind Tick
 
+	renamed  map[reflect.Type]map[string]string
 	rest     *io.LimitedReader
 	lines    *bufio.Reader
 	document any // the frame before; nil where the next must be whole
@@ -58,7 +59,7 @@ type Reader struct {
 // NewLines is a reader that has not read the header.
 func NewLines(in io.Reader) *Reader {
 	rest := &io.LimitedReader{R: in, N: MaxRead + 1}
-	return &Reader{rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
+	return &Reader{renamed: renamed(), rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
 }
 
 // NewReader reads the first record.
@@ -145,6 +146,7 @@ func (r *Reader) frame(l *Line) *Frame {
 	if err != nil {
 		return nil
 	}
+	modernize(change, reflect.TypeFor[Frame](), r.renamed)
 	if whole {
 		r.document = nil
 	}

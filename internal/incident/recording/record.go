@@ -29,7 +29,7 @@ type Header struct {
 }
 
 // Frame is the listener at one moment, with the evidence of its verdict. Field
-// names within Listener are those of the model's types.
+// names within Listener are those of the model's types, or those that they had (see renamed).
 type Frame struct {
 	At       time.Time
 	Listener model.Listener
