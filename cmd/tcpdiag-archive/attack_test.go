@@ -221,4 +221,15 @@ func TestStoresThatRefuse(t *testing.T) {
 	require.Equal(t, exitError, code)
 	require.Contains(t, stderr, "these credentials may not do that")
 	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	code, _, stderr = command(t, "list", "--bucket", f.bucket())
+	require.Equal(t, exitError, code)
+	require.Contains(t, stderr, "there are no credentials for it")
+	require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+	r := start(t, "--incident-dir", t.TempDir(), "--spool", t.TempDir(), "--bucket", f.bucket())
+	eventually(t, "it says so when it starts", func() bool { return strings.Contains(r.log.String(), "there are no credentials for it") })
 }

@@ -12,6 +12,7 @@ import (
 	"path"
 	"strings"
 
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // azblob://
 	_ "gocloud.dev/blob/fileblob"  // file://
@@ -136,18 +137,32 @@ func isMissing(err error) bool {
 
 // explained is an error of a store with what it comes to, before the words of its kit.
 func explained(err error) error {
-	text := err.Error()
-	switch {
-	case errors.Is(err, errForGood):
+	if errors.Is(err, errForGood) {
 		return err
-	case gcerrors.Code(err) == gcerrors.PermissionDenied, statusOf(err) == http.StatusForbidden, statusOf(err) == http.StatusUnauthorized:
-		return fmt.Errorf("these credentials may not do that: %w", err)
 	}
-	for _, without := range []string{"get credentials:", "could not find default credentials", "failed to acquire a token"} { // of S3, Google, Azure
-		if strings.Contains(text, without) {
+	for _, without := range []string{
+		"failed to refresh cached credentials", "could not find default credentials", "private key should be a PEM", "failed to acquire a token", // of S3, twice Google, Azure
+	} {
+		if strings.Contains(err.Error(), without) {
 			return fmt.Errorf("there are no credentials for it: %w", err)
 		}
 	}
+	switch {
+	case strings.Contains(err.Error(), "AccountName is required"):
+		return fmt.Errorf("AZURE_STORAGE_ACCOUNT is not set: %w", err)
+	case gcerrors.Code(err) == gcerrors.PermissionDenied, statusOf(err) == http.StatusForbidden, statusOf(err) == http.StatusUnauthorized:
+		return fmt.Errorf("these credentials may not do that: %w", err)
+	}
+	return err
+}
+
+// identified reports, before anything is to be written, that there are no credentials for S3.
+func identified(ctx context.Context, b *blob.Bucket) error {
+	var client *awss3.Client
+	if !b.As(&client) {
+		return nil
+	}
+	_, err := client.Options().Credentials.Retrieve(ctx)
 	return err
 }
 

@@ -164,13 +164,17 @@ func (a *archiver) ends(cmd *cobra.Command, o *runOptions) (err error) {
 func (a *archiver) beginStore(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
-	_, err := a.store.open(ctx)
+	b, err := a.store.open(ctx)
+	waits := isMissing(err) || a.bucket.Scheme == "gs"
+	if err == nil {
+		waits, err = true, identified(ctx, b)
+	}
 	switch {
 	case err == nil:
 		return nil
-	case isMissing(err) || a.bucket.Scheme == "gs":
-		a.log.Warn("the bucket cannot be opened; it is tried again for the first recording", "err", inWords(a.bucket, err))
+	case waits:
+		a.log.Warn("nothing can be written to the bucket yet; it is tried again for the first recording", "err", inWords(a.bucket, err))
 		return nil
 	}
-	return usagef("--bucket: %s", oneLine(err.Error()))
+	return usagef("--bucket: %s", oneLine(explained(err).Error()))
 }
