@@ -150,6 +150,7 @@ type document struct {
 	Time      time.Time
 	Listeners []struct {
 		Port        int
+		NetNS       uint64
 		AcceptQueue struct{ Length int } `json:"accept_queue"`
 		Connector   struct {
 			MaxConnections, AcceptCount, MaxThreads *struct{ Value int }

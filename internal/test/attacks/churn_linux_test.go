@@ -19,7 +19,7 @@ func TestLongChurn(t *testing.T) {
 	nettest.Root(t)
 	program, last := build(t), 15*time.Second
 	if everything() {
-		last = 5 * time.Minute
+		last = 3 * time.Minute
 	}
 	const warm = 30 * time.Second // the heap finds its size: 25 s on two processors
 	header(t)

@@ -97,7 +97,7 @@ func (s *scene) look(t *testing.T) *document {
 	s.oldest = max(s.oldest, asked.Sub(d.Time))
 	found := false
 	for _, l := range d.Listeners {
-		if l.Port != honestPort {
+		if l.Port != honestPort || l.NetNS != 0 && l.NetNS != s.number(t) {
 			continue
 		}
 		found = true
@@ -108,6 +108,14 @@ func (s *scene) look(t *testing.T) *document {
 	}
 	require.True(t, found, "the honest server")
 	return d
+}
+
+// number is that of the scene's network namespace: others on the machine may use the same ports.
+func (s *scene) number(t *testing.T) uint64 {
+	t.Helper()
+	var stat unix.Stat_t
+	require.NoError(t, unix.Stat(s.pods.Path(), &stat))
+	return stat.Ino
 }
 
 // until looks until what an attack must lead to is there.

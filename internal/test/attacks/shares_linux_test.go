@@ -41,7 +41,7 @@ func TestLongShares(t *testing.T) {
 	nettest.Root(t)
 	program, last := build(t), 10*time.Second
 	if everything() {
-		last = 3 * time.Minute
+		last = time.Minute
 	}
 	header(t)
 	attempt(t, "root", fmt.Sprintf("%d servers in trouble", crowd), func(t *testing.T) row {
@@ -129,7 +129,7 @@ func TestLongPods(t *testing.T) {
 	nettest.Root(t)
 	program, last := build(t), 15*time.Second
 	if everything() {
-		last = 3 * time.Minute
+		last = 2 * time.Minute
 	}
 	header(t)
 	attempt(t, "DaemonSet", "ten pods a second", func(t *testing.T) row {
