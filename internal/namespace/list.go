@@ -182,6 +182,17 @@ func (n *Namespace) Watches() bool {
 	return len(n.watches.list) > 0
 }
 
+// Watched are the listeners that are watched.
+func (n *Namespace) Watched() []model.ListenerID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := make([]model.ListenerID, len(n.watches.list))
+	for i := range n.watches.list {
+		out[i] = n.watches.list[i].account.ID
+	}
+	return out
+}
+
 // Answers reports whether the latest samples were answered.
 func (n *Namespace) Answers() bool {
 	n.mu.Lock()

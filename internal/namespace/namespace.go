@@ -24,6 +24,8 @@ type Namespace struct {
 	General bool
 	// Discovered: it came with its processes and goes with them.
 	Discovered bool
+	// Owner is the pod, the container or else the user of that process, where it was discovered.
+	Owner string
 	// Served are expected ports that have had a listener, for as long as it lives.
 	Served map[uint16]bool
 

@@ -231,7 +231,7 @@ func (r *listing) selectWatched() {
 	}
 	if most := r.opt.MaxListeners; most > 0 && len(kept) > most {
 		r.Omitted = len(kept) - most
-		kept = fairShares(kept, most)
+		kept = r.fairShares(kept, most)
 	}
 	r.watch(kept)
 	// Which ports are served is known by now.
@@ -241,12 +241,19 @@ func (r *listing) selectWatched() {
 	r.Infos = r.rules.Infos(r.opt.Labels, kept)
 }
 
-// fairShares are the candidates that are watched when there are too many: no
-// namespace displaces another's.
-func fairShares(list []*Candidate, most int) []*Candidate {
+// fairShares are the candidates that are watched when there are too many: no owner and no
+// namespace displaces another's, and nothing new what is watched already.
+func (r *listing) fairShares(list []*Candidate, most int) []*Candidate {
+	owners, watched := make(map[uint64]string), make(map[model.ListenerID]bool)
+	for _, n := range r.Lister.Namespaces.All {
+		owners[n.ID] = n.Owner
+		for _, id := range n.Watched() {
+			watched[id] = true
+		}
+	}
 	claimants := make([]Claimant, len(list))
 	for i, c := range list {
-		claimants[i] = Claimant{NetNS: c.ID.NetNS, Explicit: c.Expected()}
+		claimants[i] = Claimant{Owner: owners[c.ID.NetNS], NetNS: c.ID.NetNS, Explicit: c.Expected(), Kept: watched[c.ID]}
 	}
 	out := make([]*Candidate, 0, most)
 	for _, i := range Shares(claimants, most) {

@@ -4,15 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
@@ -22,6 +26,9 @@ const (
 	// searchPart is the part of a core that this may take: what cost d is
 	// repeated after d / searchPart.
 	searchPart = 0.002
+	// maxDiscovered is how many namespaces are followed that came with their processes: a user needs
+	// no rights to make thousands, and each takes some 40 KiB and two descriptors.
+	maxDiscovered = 512
 )
 
 // Search is the latest count of the namespaces that have processes.
@@ -30,6 +37,7 @@ type Search struct {
 	cost   time.Duration // of CPU time
 	Hidden int           // namespaces that may not be entered
 	Why    error         // of one of them
+	Beyond int           // namespaces beyond maxDiscovered
 }
 
 func (c *Search) due(now time.Time) bool {
@@ -58,6 +66,12 @@ func (p *Namespaces) discover(now time.Time, o *Options, miss *facts.Missing) {
 			How: "run as root with CAP_SYS_ADMIN (setns) and CAP_SYS_PTRACE (/proc/PID/ns/net of other users)",
 		})
 	}
+	if n := p.Search.Beyond; n > 0 {
+		miss.Add(model.Unavailable{
+			What: fmt.Sprintf("other network namespaces: %d", n),
+			Why:  fmt.Sprintf("no more than %d are followed; of the pod, container or user that has most the latest are left out", maxDiscovered),
+		})
+	}
 }
 
 // update compares the namespaces that are open with those that have
@@ -80,13 +94,20 @@ func (p *Namespaces) update(now time.Time, o *Options, c *Search) {
 		stay, open[netns.ID(n.ID)] = append(stay, n), true
 	}
 	selected := o.Selection()
+	come := make(map[netns.ID]resident)
 	for id, pid := range found.byNetNS {
-		if open[id] {
-			continue
+		if !open[id] {
+			come[id] = resident{pid: pid, owner: cgroup.Owner(p.src.Proc, pid)}
 		}
-		n, err := p.enterDiscovered(id, pid, o.Window, &selected)
+	}
+	var left []*namespace.Namespace
+	stay, left, c.Beyond = bounded(stay, come, maxDiscovered)
+	ended = append(ended, left...)
+	for id, r := range come {
+		n, err := p.enterDiscovered(id, r.pid, o.Window, &selected)
 		switch {
 		case err == nil:
+			n.Owner = r.owner
 			stay = append(stay, n)
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, hostproc.ErrGone) && !errors.Is(err, errMoved):
 			c.Hidden, c.Why = c.Hidden+1, err
@@ -97,6 +118,49 @@ func (p *Namespaces) update(now time.Time, o *Options, c *Search) {
 		n.End(now)
 		p.retire(n, now)
 	}
+}
+
+// resident is a process by which a namespace would be opened, and whose it is.
+type resident struct {
+	pid   int
+	owner string
+}
+
+// bounded leaves no more discovered namespaces than most: one after the other the latest of the owner that has
+// most goes, of those that come before those that are open.
+func bounded(open []*namespace.Namespace, come map[netns.ID]resident, most int) (stay, left []*namespace.Namespace, beyond int) {
+	ids := slices.Sorted(maps.Keys(come))
+	var discovered []*namespace.Namespace // the latest first
+	for _, n := range slices.Backward(open) {
+		if n.Discovered {
+			discovered = append(discovered, n)
+		}
+	}
+	all := len(ids) + len(discovered)
+	if all <= most {
+		return open, nil, 0
+	}
+	gone := make(map[*namespace.Namespace]bool)
+	for _, i := range shares.Surplus(all, most, func(i int) string {
+		if i < len(ids) {
+			return come[ids[i]].owner
+		}
+		return discovered[i-len(ids)].Owner
+	}) {
+		if i < len(ids) {
+			delete(come, ids[i])
+		} else {
+			gone[discovered[i-len(ids)]] = true
+		}
+	}
+	for _, n := range open {
+		if gone[n] {
+			left = append(left, n)
+		} else {
+			stay = append(stay, n)
+		}
+	}
+	return stay, left, all - most
 }
 
 // errMoved says that a process is now in another namespace, or that its number

@@ -1,6 +1,7 @@
 package watchlist
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,14 @@ func TestShares(t *testing.T) {
 	many := make([]Claimant, 100)
 	for i := range many {
 		many[i].NetNS = 1
+	}
+	spread := make([]Claimant, 100) // one in each namespace, all of one owner
+	for i := range spread {
+		spread[i] = Claimant{Owner: "a", NetNS: uint64(i)}
+	}
+	keptSpread := slices.Clone(spread)
+	for i := range keptSpread {
+		keptSpread[i].Kept = true
 	}
 	for name, tt := range map[string]struct {
 		claimants []Claimant
@@ -24,6 +33,8 @@ func TestShares(t *testing.T) {
 		"what is watched stays":     {[]Claimant{{NetNS: 1}, {NetNS: 1, Kept: true}, {NetNS: 2}}, 2, []int{1, 2}},
 		"new namespaces are heard":  {[]Claimant{{NetNS: 1, Kept: true}, {NetNS: 1, Kept: true}, {NetNS: 2}}, 2, []int{0, 2}},
 		"watched namespaces before": {[]Claimant{{NetNS: 1}, {NetNS: 2, Kept: true}, {NetNS: 3, Kept: true}}, 2, []int{1, 2}},
+		"one owner has many":        {append(slices.Clone(spread), Claimant{Owner: "b", NetNS: 200}, Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 100, 101}},
+		"and was there first":       {append(slices.Clone(keptSpread), Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 2, 100}},
 		"no room":                   {[]Claimant{{NetNS: 1}}, 0, []int{}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, Shares(tt.claimants, tt.limit)) })
