@@ -12,6 +12,7 @@ import (
 // answerView is a verdict's answer on the page.
 type answerView struct {
 	Headline       string // "Losing clients on :8080"
+	At             string // ":8080", which is in it
 	What, Why, Not string
 	Do             []stepView
 	Buttons        bool // to copy with; not on paper
@@ -25,7 +26,7 @@ type stepView struct {
 
 func newAnswer(l *model.Listener) answerView {
 	a := printableAnswer(l.Verdict.Answer)
-	v := answerView{Headline: headline(l), What: a.What, Why: a.Why, Not: a.Not}
+	v := answerView{Headline: headline(l), At: model.Printable(shortAddress(l)), What: a.What, Why: a.Why, Not: a.Not}
 	if v.What == "" { // a recording made before there were answers
 		v.What = model.Printable(l.Verdict.Summary)
 	}
