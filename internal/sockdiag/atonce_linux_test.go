@@ -2,11 +2,9 @@ package sockdiag
 
 import (
 	"net/netip"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -50,22 +48,4 @@ func TestAtOnceOrNot(t *testing.T) {
 			require.ErrorIs(t, c.LookupEach(asks, nil), ErrClosed)
 		}
 	})
-}
-
-// Of a kernel that nobody has changed its number says the same as its types:
-// docs/results/kernels.md has what either is worth.
-func TestTypesAgreeWithTheNumber(t *testing.T) {
-	c, err := Dial()
-	require.NoError(t, err)
-	defer c.Close()
-	require.NoError(t, c.Probe()) // has loaded inet_diag
-	if _, err := os.Stat(typeInformation + "/inet_diag"); err != nil {
-		nettest.Feature("types of inet_diag", "not shown")
-		t.Skip("this kernel shows no types of inet_diag")
-	}
-	var u unix.Utsname
-	require.NoError(t, unix.Uname(&u))
-	number := atLeast(unix.ByteSliceToString(u.Release[:]), 6, 9)
-	nettest.Feature("types of inet_diag", "handlers are %sowned", map[bool]string{false: "not "}[handlersAreOwned(typeInformation)])
-	require.Equal(t, number, handlersAreOwned(typeInformation))
 }
