@@ -28,7 +28,7 @@ const (
 	searchPart = 0.002
 	// maxDiscovered is how many namespaces are followed that came with their processes: a user needs
 	// no rights to make thousands, and each takes some 40 KiB and two descriptors.
-	maxDiscovered = 512
+	maxDiscovered = 400
 )
 
 // Search is the latest count of the namespaces that have processes.

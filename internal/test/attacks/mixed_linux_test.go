@@ -62,6 +62,7 @@ func TestMixed(t *testing.T) {
 	cancel()
 	asked, answered := friend()
 
+	t.Logf("%.0f of %d answers for another address", answered, asked)
 	s.recorded(t, lost)
 	require.GreaterOrEqual(t, answered, 0.99*float64(asked), "of %d scrapes, probes and pages", asked)
 	require.Less(t, resident[rounds-1]-resident[rounds/2], int64(8<<20), "bytes that it has grown in the second half")

@@ -104,7 +104,8 @@ func (h hog) use(ctx context.Context, c net.Conn, request string) {
 		_, _ = c.Read(make([]byte, 100))
 	case h.endless:
 		go func() { _, _ = io.Copy(io.Discard, c) }()
-		for err == nil && ctx.Err() == nil {
+		for err == nil && ctx.Err() == nil { // more than is read by far, and this process is not the machine's only one
+			time.Sleep(10 * time.Millisecond)
 			_, err = io.WriteString(c, request)
 		}
 	default:
