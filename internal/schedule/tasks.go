@@ -24,6 +24,8 @@ const (
 	// long as a list is then made each maxListGap.
 	changePart = 0.02
 	maxListGap = time.Second
+	// arrivalsEvery is how often it is asked whether pods have arrived.
+	arrivalsEvery = 250 * time.Millisecond
 	// grace is how long the tasks may take to end.
 	grace = time.Second
 	// fresh is how often a snapshot is made while something is in trouble: what was
@@ -174,7 +176,8 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		}
 		return fmt.Errorf("scan: %w", err)
 	}
-	timer := time.NewTimer(s.options().ScanInterval)
+	due := time.Now().Add(s.options().ScanInterval)
+	timer := time.NewTimer(s.nap(due))
 	defer timer.Stop()
 	ring, last, gap := s.bells.list, s.options().Now(), soonest
 	for {
@@ -191,21 +194,39 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 			continue
 		case <-ring:
 			if wait := gap - s.options().Now().Sub(last); wait > 0 {
-				ring = nil
-				timer.Reset(wait)
+				ring, due = nil, time.Now().Add(wait)
+				timer.Reset(s.nap(due))
 				continue
 			}
 		case <-timer.C:
+			left := time.Until(due)
+			if s.lister.Arrived() {
+				left = min(left, gap-s.options().Now().Sub(last))
+			}
+			if left > 0 {
+				timer.Reset(s.nap(time.Now().Add(left)))
+				continue
+			}
 		}
 		cost := t.listAgain(ctx)
 		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
 		ring, last = s.bells.list, s.options().Now()
 		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
-		if s.list.Load().Unnamed {
+		if s.list.Load().Unnamed || s.lister.Settling(last) {
 			rest = min(rest, max(gap, maxListGap))
 		}
-		timer.Reset(max(s.options().ScanInterval, rest))
+		due = time.Now().Add(max(s.options().ScanInterval, rest))
+		timer.Reset(s.nap(due))
 	}
+}
+
+// nap is how long the list waits until it is due, or until it is looked for pods that have arrived.
+func (s *Scheduler) nap(due time.Time) time.Duration {
+	left := time.Until(due)
+	if s.lister.SeesArrivals() {
+		left = min(left, arrivalsEvery)
+	}
+	return left
 }
 
 // listAgain makes another roster, and returns what it cost.

@@ -41,6 +41,9 @@ func (l *Lister) Adopt(o *Options) error {
 	}
 	if l.names == nil && o.KubeletLogs != "" {
 		l.names = kubelet.New(o.KubeletLogs, o.Now)
+		if o.AllNamespaces {
+			l.arrivals = newArrivals(o.KubeletLogs)
+		}
 	}
 	return nil
 }
@@ -79,8 +82,9 @@ type Lister struct {
 
 	elsewhere elsewhere
 
-	names *kubelet.Names                     // nil: none are read
-	pods  map[hostproc.ProcessKey]cgroup.Pod // of the owners of the latest list
+	names    *kubelet.Names                     // nil: none are read
+	arrivals *arrivals                          // nil: not noticed
+	pods     map[hostproc.ProcessKey]cgroup.Pod // of the owners of the latest list
 }
 
 // listing is a list in the making.
@@ -98,7 +102,8 @@ type listing struct {
 // it waits for the discoveries under way.
 func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration) (*List, error) {
 	r := &listing{Lister: l, opt: opt, List: &List{Watchlist: &facts.Watchlist{At: opt.Now(), Silent: make(map[uint64]bool)}}}
-	l.Namespaces.discover(r.At, opt, &r.miss)
+	arrived := l.arrivals != nil && l.arrivals.list(r.At)
+	l.Namespaces.discover(r.At, opt, arrived, &r.miss)
 	if err := r.listeners(); err != nil {
 		return nil, err
 	}

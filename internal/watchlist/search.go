@@ -29,6 +29,8 @@ const (
 	// maxDiscovered is how many namespaces are followed that came with their processes: a user needs
 	// no rights to make thousands, and each takes some 40 KiB and two descriptors.
 	maxDiscovered = 400
+	// arrivedPart is the same while pods arrive.
+	arrivedPart = 0.02
 )
 
 // Search is the latest count of the namespaces that have processes.
@@ -40,17 +42,21 @@ type Search struct {
 	Beyond int           // namespaces beyond maxDiscovered
 }
 
-func (c *Search) due(now time.Time) bool {
-	return c.at.IsZero() || now.Sub(c.at) >= cputime.Rest(c.cost, searchEvery, searchPart)
+func (c *Search) due(now time.Time, arrived bool) bool {
+	rest := cputime.Rest(c.cost, searchEvery, searchPart)
+	if arrived {
+		rest = cputime.Rest(c.cost, 0, arrivedPart)
+	}
+	return c.at.IsZero() || now.Sub(c.at) >= rest
 }
 
 // discover opens the namespaces that have come and closes those that have ended,
 // where all are wanted.
-func (p *Namespaces) discover(now time.Time, o *Options, miss *facts.Missing) {
+func (p *Namespaces) discover(now time.Time, o *Options, arrived bool, miss *facts.Missing) {
 	if !o.AllNamespaces {
 		return
 	}
-	if p.Search.due(now) {
+	if p.Search.due(now, arrived) {
 		next := Search{at: now}
 		before := p.Shared.Away()
 		next.cost, _ = cputime.Of(func() error {
