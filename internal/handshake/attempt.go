@@ -49,6 +49,7 @@ const (
 	gone                         // the client's host knew nothing of a connection
 	left                         // the client reset the connection
 	finished                     // the client sent FIN
+	shut                         // it did at once behind its request, and was not let in by then
 	overheard                    // the client's segments were read when the latest SYN-ACK left
 	unheard                      // they were not when an earlier one did
 	ignored                      // a SYN of it was not answered

@@ -45,6 +45,12 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	switch {
 	case a.has(finished):
 		a.lastIn = max(now, a.ended+1) // it comes after the FIN, be it in the same millisecond
+	case s.Flags&packet.FlagFIN != 0 && a.shutsDown(now):
+		a.signs |= shut
+		a.lastIn = now
+		if a.ended == 0 {
+			a.ended = now
+		}
 	case s.Flags&packet.FlagFIN != 0:
 		a.signs |= finished
 		a.ended = now
@@ -52,6 +58,19 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 		a.lastIn = now
 	}
 	return !a.has(inside|late) || a.pending()
+}
+
+// shutAfter is how soon behind its handshake a client ends its side that waits for the answer to what it has
+// sent. Nobody's patience is as short.
+const shutAfter = 50
+
+// shutsDown reports whether a FIN is that of a client which has only shut down its side (shutdown(2)): it
+// stays, and if it leaves no packet shows that.
+func (a *attempt) shutsDown(now uint32) bool {
+	if a.has(shut) {
+		return true
+	}
+	return a.has(talked) && !a.has(inside|late|counted) && !a.supposed() && a.repeats == 0 && now <= a.lastReply+uint32(a.rtt)+shutAfter
 }
 
 // pending: it was let in late and by a bare ACK, and what it had sent before has not been
@@ -118,6 +137,9 @@ func (a *attempt) entry() uint32 {
 // is counted as stalled had left: by its silence, if nothing else shows it.
 func (a *attempt) enter(entered uint32, doubt bool) {
 	a.entered = max(entered, 1)
+	if a.has(shut) && a.letIn() == Connected { // it was let in at once: its FIN was taken
+		a.signs = a.signs&^shut | finished
+	}
 	absent := a.wasAbsent(a.ended)
 	if a.has(wasStalled) {
 		a.signs |= late
@@ -153,7 +175,7 @@ func (a *attempt) found(from, now uint32, f *Found) {
 			if least > entered+jiffies || made+jiffies < entered {
 				entered = made // else the packet's time is the better one
 			}
-		case !a.has(finished | left):
+		case !a.has(finished | left | shut):
 			a.signs |= served
 		}
 	}
@@ -169,7 +191,7 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	if a.replies == 0 || a.supposed() || sent >= 1<<31 || got >= 1<<31 {
 		return 0, false
 	}
-	if a.has(finished) && got > 0 {
+	if a.has(finished|shut) && got > 0 {
 		got-- // its FIN
 	}
 	if got > 0 {
@@ -179,7 +201,7 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	a.signs |= answered | closed
 	switch {
 	case sent == 0 || a.has(left):
-	case !a.has(finished):
+	case !a.has(finished | shut):
 		a.signs |= served
 	default:
 		a.signs |= sentAfter

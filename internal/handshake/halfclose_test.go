@@ -2,6 +2,7 @@ package handshake
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,6 +41,65 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 			e := s.ends()
 			require.Equal(t, tt.want, e.Answers)
 			require.Equal(t, just(Connected), e.Clients)
+		})
+	}
+}
+
+// So it may while it is not let in: it has not left, as long as its kernel repeats what it sent.
+func TestShutBeforeItIsLetIn(t *testing.T) {
+	const request, response = 100, 400
+	for _, tt := range []struct {
+		name    string
+		play    func(s *script, repeats func())
+		want    Outcome
+		answers Answers
+	}{
+		{"it is let in late, and takes the answer", func(s *script, repeats func()) {
+			s.has(Connection)
+			repeats()
+			s.wait(2)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
+			s.in(packet.FlagACK, s.isn+request+2, serverISN+response+2)
+			s.has(OnlyListener)
+		}, Delayed, Answers{Answered: 1}},
+		{"it is let in late, and has left", func(s *script, repeats func()) {
+			s.has(Connection)
+			repeats()
+			s.wait(2)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
+			s.in(packet.FlagRST, s.isn+request+2, 0)
+			s.has(OnlyListener)
+		}, Delayed, Answers{Unanswered: 1}},
+		{"it is never let in", func(*script, func()) {}, Stalled, Answers{}},
+		{"it is reset by the server", func(s *script, _ func()) { s.out(packet.FlagRST, serverISN+1, 0) }, Reset, Answers{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, Options{})
+			s.tracker.Widen(true)
+			s.tracker.Cookies(0, time.Minute)
+			s.tracker.Drops(port, 0, time.Minute)
+			s.has(OnlyListener)
+			s.syn()
+			s.synAck()
+			s.acked()
+			repeats := func() {
+				s.observe(packet.Segment{
+					Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(), Dst: server.Addr().As16(), DstPort: port,
+					Flags: packet.FlagACK | packet.FlagFIN, Seq: s.isn + 1, Ack: serverISN + 1, Payload: request,
+				})
+				s.tracker.Ask(s.at)
+			}
+			for _, seconds := range []float64{.001, .3, .6, 1.2} {
+				s.wait(seconds)
+				repeats()
+			}
+			require.Equal(t, [NumOutcomes]uint64{}, s.tracker.Report()[0].Clients, "nothing is known yet")
+			s.wait(2.4)
+			tt.play(s, repeats)
+			e := s.ends()
+			require.Equal(t, just(tt.want), e.Clients)
+			require.Equal(t, tt.answers, e.Answers)
+			require.Zero(t, e.LetInLate)
 		})
 	}
 }
