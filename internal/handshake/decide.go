@@ -1,6 +1,9 @@
 package handshake
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// unheardPatience is how long a client that was sent a cookie, and whose answer may not
@@ -108,10 +111,7 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 
 // roundTripOf is a client's, or that of the others where its answer to the SYN-ACK was not read.
 func (t *Tracker) roundTripOf(a *attempt) uint32 {
-	if a.rtt > 0 {
-		return uint32(a.rtt)
-	}
-	return t.endpoints[a.endpoint].roundTrip
+	return cmp.Or(uint32(a.rtt), t.endpoints[a.endpoint].roundTrip)
 }
 
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that

@@ -130,11 +130,6 @@ func (a *attempt) stage() stage {
 // trouble takes in that a packet of a client was dropped, or that it was turned away.
 func (e *endpoint) trouble(a *attempt) { e.troubled = max(e.troubled, a.first, 1) }
 
-// far takes in how long a client's answer to its SYN-ACK took.
-func (e *endpoint) far(roundTrip uint16) {
-	e.roundTrip = max(uint32(roundTrip), e.roundTrip-e.roundTrip/8)
-}
-
 // count counts an attempt that has ended.
 func (e *endpoint) count(at time.Duration, a *attempt, o Outcome, hash uint64) {
 	e.clients[o]++

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
@@ -17,6 +18,8 @@ const (
 	// pendingFIN is how long after it was let in, beside a round trip, a client sends a FIN
 	// that it could not send before, as its data was not acknowledged.
 	pendingFIN = 20
+	// shutAfter is how soon behind its handshake a client ends its side that waits for the answer.
+	shutAfter = 50
 )
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
@@ -47,10 +50,7 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 		a.lastIn = max(now, a.ended+1) // it comes after the FIN, be it in the same millisecond
 	case s.Flags&packet.FlagFIN != 0 && a.shutsDown(now):
 		a.signs |= shut
-		a.lastIn = now
-		if a.ended == 0 {
-			a.ended = now
-		}
+		a.lastIn, a.ended = now, cmp.Or(a.ended, now)
 	case s.Flags&packet.FlagFIN != 0:
 		a.signs |= finished
 		a.ended = now
@@ -60,17 +60,10 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	return !a.has(inside|late) || a.pending()
 }
 
-// shutAfter is how soon behind its handshake a client ends its side that waits for the answer to what it has
-// sent. Nobody's patience is as short.
-const shutAfter = 50
-
 // shutsDown reports whether a FIN is that of a client which has only shut down its side (shutdown(2)): it
 // stays, and if it leaves no packet shows that.
 func (a *attempt) shutsDown(now uint32) bool {
-	if a.has(shut) {
-		return true
-	}
-	return a.has(talked) && !a.has(inside|late|counted) && !a.supposed() && a.repeats == 0 && now <= a.lastReply+uint32(a.rtt)+shutAfter
+	return a.has(shut) || a.has(talked) && !a.has(inside|late|counted) && !a.supposed() && a.repeats == 0 && now <= a.lastReply+uint32(a.rtt)+shutAfter
 }
 
 // pending: it was let in late and by a bare ACK, and what it had sent before has not been
