@@ -59,13 +59,13 @@ func (s *stack) program(address string, env []string, name string, args ...strin
 			s.t.Logf("%s: %s", name, text[max(len(text)-2000, 0):])
 		}
 	})
-	eventually(s.t, name+" listens", func() bool {
+	require.Eventually(s.t, func() bool {
 		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err == nil {
 			_ = c.Close()
 		}
 		return err == nil
-	})
+	}, 3*time.Minute, 50*time.Millisecond, name+" listens")
 	return stop
 }
 
