@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
@@ -28,15 +30,19 @@ const minWork = time.Second
 type boundedListener struct {
 	net.Listener
 	// tls: a refusal cannot be written before the handshake.
-	tls   bool
-	share *shares.Resource
+	tls    bool
+	share  *shares.Resource
+	intake *intake
 
 	mu    sync.Mutex
 	conns map[*boundedConn]struct{}
 }
 
-func newBoundedListener(l net.Listener, share *shares.Resource) *boundedListener {
-	return &boundedListener{Listener: l, share: share, conns: map[*boundedConn]struct{}{}}
+func newBoundedListener(l net.Listener, ledger *shares.Ledger) *boundedListener {
+	return &boundedListener{
+		Listener: l, share: ledger.Resource("connections"), intake: newIntake(ledger.Resource("intake")),
+		conns: map[*boundedConn]struct{}{},
+	}
 }
 
 // Accept implements net.Listener.
@@ -81,7 +87,8 @@ func (l *boundedListener) dismiss() {
 
 // admit takes a connection, or answers nil where there is no room for it.
 func (l *boundedListener) admit(c net.Conn) *boundedConn {
-	b := &boundedConn{Conn: c, listener: l, client: clientOf(c), since: time.Now(), waits: true}
+	b := &boundedConn{Conn: c, listener: l, client: clientOf(c), since: time.Now(), waits: true, closed: make(chan struct{})}
+	b.intake = l.intake.of(b.client)
 	l.mu.Lock()
 	var out *boundedConn
 	if len(l.conns) >= maxConnections {
@@ -96,7 +103,7 @@ func (l *boundedListener) admit(c net.Conn) *boundedConn {
 	l.mu.Unlock()
 	if out != nil {
 		l.share.Evicted(out.client)
-		_ = out.Conn.Close()
+		_ = out.shut()
 	}
 	return b
 }
@@ -130,6 +137,11 @@ type boundedConn struct {
 	net.Conn
 	listener *boundedListener
 	client   string
+	intake   *rate.Limiter
+	received int // by the one goroutine that reads
+
+	closing sync.Once
+	closed  chan struct{}
 
 	// since it waits for a request, or is answered; the listener's lock is for both.
 	since time.Time
@@ -147,7 +159,35 @@ func (c *boundedConn) before(other *boundedConn) bool {
 // Close implements net.Conn.
 func (c *boundedConn) Close() error {
 	c.apart()
+	return c.shut()
+}
+
+// shut closes the connection, also while it waits to be read.
+func (c *boundedConn) shut() error {
+	c.closing.Do(func() { close(c.closed) })
 	return c.Conn.Close()
+}
+
+// Read implements net.Conn, as fast as the client may be read.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n <= 0 {
+		return n, err
+	}
+	cost := max(n, intakeLeast)
+	free := !c.listener.tls && c.received+n <= intakeFree
+	if c.listener.tls && c.received == 0 {
+		cost += handshakeCost
+	}
+	c.received = min(c.received+n, 2*intakeFree)
+	if free {
+		c.intake.AllowN(time.Now(), cost)
+		return n, err
+	}
+	if !c.listener.intake.wait(c.intake, c.client, cost, c.closed) {
+		return 0, net.ErrClosed
+	}
+	return n, err
 }
 
 // noteState is for http.Server.ConnState: a connection is active from when its

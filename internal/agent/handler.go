@@ -37,7 +37,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
 	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(page.Page)))
 	mux.HandleFunc("GET /assets/", page.Asset)
-	mux.HandleFunc("GET /api/v1/stream", lasting.serve(page.Stream))
+	mux.HandleFunc("GET /api/v1/stream", lasting.serve(page.Stream(made.turn)))
 	if o.Profile {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -14,13 +14,13 @@ import (
 
 // listen opens the listeners that the options name. Each has its own bound on
 // connections.
-func listen(o Options, share *shares.Resource) ([]*boundedListener, error) {
+func listen(o Options, ledger *shares.Ledger) ([]*boundedListener, error) {
 	if o.SystemdSocket {
 		passed, err := activation.Listeners()
 		if err == nil && len(passed) == 0 {
 			err = fmt.Errorf("systemd passed no socket")
 		}
-		return bounded(passed, share), err
+		return bounded(passed, ledger), err
 	}
 	var out []net.Listener
 	for _, address := range o.Listen {
@@ -33,7 +33,7 @@ func listen(o Options, share *shares.Resource) ([]*boundedListener, error) {
 		}
 		out = append(out, l)
 	}
-	return bounded(out, share), nil
+	return bounded(out, ledger), nil
 }
 
 // listenOn takes an address, or vsock://:PORT.
@@ -49,10 +49,10 @@ func listenOn(address string) (net.Listener, error) {
 	return vsock.Listen(uint32(n), nil)
 }
 
-func bounded(listeners []net.Listener, share *shares.Resource) []*boundedListener {
+func bounded(listeners []net.Listener, ledger *shares.Ledger) []*boundedListener {
 	out := make([]*boundedListener, len(listeners))
 	for i, l := range listeners {
-		out[i] = newBoundedListener(l, share)
+		out[i] = newBoundedListener(l, ledger)
 	}
 	return out
 }

@@ -14,8 +14,8 @@ const (
 	// maxScrapes is how many answers are made at once: more would keep samples
 	// from being taken in time. Others wait their turn.
 	maxScrapes = 2
-	// maxWaiting is how many of one client do.
-	maxWaiting = 32
+	// maxWaiting is how many of one client do: of its requests, and of the pages that it has open.
+	maxWaiting = 32 + maxStreams
 	// maxTurnWait is how long they do.
 	maxTurnWait = 5 * time.Second
 	// maxUnread is how many bytes of answers may wait for clients to read them.
@@ -40,24 +40,27 @@ func newMakers(l *shares.Ledger) *makers {
 
 func (m *makers) serve(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		patience, cancel := context.WithTimeout(r.Context(), maxTurnWait)
-		defer cancel()
-		client := shares.Client(r.RemoteAddr)
-		if !m.turns.Take(patience, client) {
+		leave, ok := m.turn(r)
+		if !ok {
 			w.Header().Set("Retry-After", "1")
 			w.Header().Set("Connection", "close")
 			reply(w, http.StatusServiceUnavailable, "too many requests wait\n")
 			return
 		}
-		a := m.make(h, w, r)
-		a.client = client
-		m.unread.deliver(w, a)
+		m.unread.deliver(w, m.make(h, w, r, leave))
 	})
 }
 
-func (m *makers) make(h http.Handler, w http.ResponseWriter, r *http.Request) *answer {
-	defer m.turns.Leave()
-	a := &answer{header: w.Header(), code: http.StatusOK}
+// turn waits for the turn of a request's client. It is also that in which an open page is drawn.
+func (m *makers) turn(r *http.Request) (leave func(), ok bool) {
+	patience, cancel := context.WithTimeout(r.Context(), maxTurnWait)
+	defer cancel()
+	return m.turns.Leave, m.turns.Take(patience, shares.Client(r.RemoteAddr))
+}
+
+func (m *makers) make(h http.Handler, w http.ResponseWriter, r *http.Request, leave func()) *answer {
+	defer leave()
+	a := &answer{header: w.Header(), code: http.StatusOK, client: shares.Client(r.RemoteAddr)}
 	h.ServeHTTP(a, r)
 	return a
 }

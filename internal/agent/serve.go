@@ -39,7 +39,7 @@ func serve(server *http.Server, ledger *shares.Ledger, o Options) error {
 		return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 	}
 	server.Handler = bodiless(server.Handler)
-	listeners, err := listen(o, ledger.Resource("connections"))
+	listeners, err := listen(o, ledger)
 	if err != nil {
 		return fmt.Errorf("agent: serve: %w", err)
 	}

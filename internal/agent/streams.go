@@ -24,7 +24,7 @@ func (s streams) serve(h http.HandlerFunc) http.HandlerFunc {
 		place := s.places.Take(shares.Client(r.RemoteAddr), func() {
 			end()
 			if conn != nil && r.ProtoMajor == 1 { // it may be waiting for its client to read
-				_ = conn.Conn.Close()
+				_ = conn.shut()
 			}
 		})
 		if place == nil {

@@ -26,7 +26,7 @@ func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := newServer(t.Context(), serving(&s, options(time.Now())))
-	go func() { _ = server.Serve(newBoundedListener(listener, testLedger().Resource("connections"))) }()
+	go func() { _ = server.Serve(newBoundedListener(listener, testLedger())) }()
 	t.Cleanup(func() { _ = server.Close() })
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 2 * time.Minute}
 	t.Cleanup(client.CloseIdleConnections)

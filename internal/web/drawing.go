@@ -25,6 +25,7 @@ type drawing struct {
 type drawn struct {
 	view     *view
 	layout   string
+	main     *string           // the whole; nil where nobody has needed it
 	parts    map[string]string // by element
 	statuses map[string]string // of the cards, by element
 }
@@ -50,14 +51,56 @@ func (s *Server) release(d *drawing) {
 	}
 }
 
-// now is the drawing of what was published last.
-func (s *Server) now(d *drawing) (*drawn, error) {
+// now is the drawing of what was published last, with the whole of it where the layout is
+// another one than a browser has. It is drawn in a turn; where there is none, it is the one before.
+func (s *Server) now(d *drawing, layout string, turn func() (leave func(), ok bool)) (*drawn, error) {
+	latest, fresh := s.latest(d, layout)
+	if fresh {
+		return latest, nil
+	}
+	leave, ok := turn()
+	if !ok && latest == nil {
+		return nil, errBusy
+	}
+	if !ok {
+		return latest, nil
+	}
+	defer leave()
+	return s.drawAgain(d, layout)
+}
+
+// latest is what was drawn last, and whether it is what a browser needs that has this layout.
+func (s *Server) latest(d *drawing, layout string) (*drawn, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	snap := s.options.Snapshot()
-	if d.latest != nil && snap == d.of {
-		return d.latest, nil
+	return d.latest, d.latest != nil && s.options.Snapshot() == d.of && !d.latest.lacks(layout)
+}
+
+// lacks says that a browser with this layout needs the whole, and it is not drawn.
+func (at *drawn) lacks(layout string) bool { return at.layout != layout && at.main == nil }
+
+// drawAgain draws what another has not drawn meanwhile.
+func (s *Server) drawAgain(d *drawing, layout string) (*drawn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if snap := s.options.Snapshot(); d.latest == nil || snap != d.of {
+		if err := s.draw(d, snap); err != nil {
+			return nil, err
+		}
 	}
+	if d.latest.lacks(layout) {
+		main, err := s.pages.draw("main", d.latest.view)
+		if err != nil {
+			return nil, err
+		}
+		whole := *d.latest
+		whole.main = &main
+		d.latest = &whole
+	}
+	return d.latest, nil
+}
+
+func (s *Server) draw(d *drawing, snap *model.Snapshot) error {
 	v := s.view(d.choice)
 	next := &drawn{view: v, layout: v.layout(), statuses: make(map[string]string)}
 	var column int64
@@ -67,7 +110,7 @@ func (s *Server) now(d *drawing) (*drawn, error) {
 	whole := d.latest == nil || column != d.column || next.layout != d.latest.layout
 	parts, err := s.parts(v, whole)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !whole { // what is not drawn every second is as it was
 		all := maps.Clone(d.latest.parts)
@@ -79,7 +122,7 @@ func (s *Server) now(d *drawing) (*drawn, error) {
 		next.statuses[v.Cards[i].ID] = v.Cards[i].Status
 	}
 	d.latest, d.of, d.column = next, snap, column
-	return next, nil
+	return nil
 }
 
 // layout changes when parts come, go or move.

@@ -55,7 +55,7 @@ func serve(t *testing.T, s *published) (*Server, *httptest.Server) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page.Page)
 	mux.HandleFunc("GET /assets/", page.Asset)
-	mux.HandleFunc("GET /api/v1/stream", page.Stream)
+	mux.HandleFunc("GET /api/v1/stream", page.Stream(always))
 	server := httptest.NewServer(mux)
 	t.Cleanup(func() {
 		stop()
@@ -204,6 +204,53 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 	require.Contains(t, *o.next(func(u *update) bool { return u.Main != nil }).Main, "[::]:8081")
 }
 
+func always(*http.Request) (leave func(), ok bool) { return func() {}, true }
+
+// A page that is opened is drawn in a turn, once for all that open it at that moment; without one it is not
+// drawn, and an open page keeps what it has.
+func TestDrawnInTurns(t *testing.T) {
+	var s published
+	s.Store(snapshotOf(listener(8080, model.StatusOK)))
+	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: time.Second})
+	require.NoError(t, err)
+	taken, left, free := 0, 0, false
+	turn := func(*http.Request) (func(), bool) {
+		if free {
+			taken++
+		}
+		return func() { left++ }, free
+	}
+	w := httptest.NewRecorder()
+	page.Stream(turn)(w, httptest.NewRequest(http.MethodGet, "/api/v1/stream", nil))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.NotEmpty(t, w.Header().Get("Retry-After"))
+
+	free = true
+	d := page.shared(choice{})
+	opened := func() *openPage {
+		return &openPage{server: page, drawing: d, turn: func() (func(), bool) { return turn(nil) }}
+	}
+	first := opened()
+	for _, o := range []*openPage{first, opened(), opened()} {
+		u, err := o.changes()
+		require.NoError(t, err)
+		require.NotNil(t, u.Main)
+	}
+	require.Equal(t, 1, taken)
+	require.Equal(t, 1, left)
+
+	free = false
+	s.Store(snapshotOf(listener(8080, model.StatusOK), listener(8081, model.StatusOK)))
+	u, err := first.changes()
+	require.NoError(t, err)
+	require.Nil(t, u.Main, "no turn")
+	free = true
+	u, err = first.changes()
+	require.NoError(t, err)
+	require.Contains(t, *u.Main, "[::]:8081")
+	require.Equal(t, 2, left)
+}
+
 // With 100 listeners an open page is sent little: the worst change, the rest
 // is a line each.
 func TestUpdatesAreSmall(t *testing.T) {
@@ -222,14 +269,14 @@ func TestUpdatesAreSmall(t *testing.T) {
 	}
 	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: time.Second})
 	require.NoError(t, err)
-	shown, all := new(sent), page.shared(choice{})
+	all := &openPage{server: page, drawing: page.shared(choice{}), turn: func() (func(), bool) { return always(nil) }}
 	var most, total int
 	for second := range 60 {
 		snap := busy(second % 3)
 		snap.Time = now.Add(time.Duration(second) * time.Second)
 		s.Store(snap)
 		page.options.History.Observe(snap)
-		u, err := page.changes(shown, all)
+		u, err := all.changes()
 		require.NoError(t, err)
 		body, err := encode(u)
 		require.NoError(t, err)

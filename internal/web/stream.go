@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -25,28 +26,59 @@ type sent struct {
 	parts  map[string]string
 }
 
+// Turn is asked before something is drawn for a request, and what it gives is called
+// afterwards; false where too much is being drawn.
+type Turn func(*http.Request) (leave func(), ok bool)
+
+// errBusy: there was no turn to draw the page for the first time.
+var errBusy = errors.New("web: too many pages are being drawn")
+
 // Stream serves server-sent events, the page's changes, until the browser leaves or the
-// agent ends: GET /api/v1/stream. How many there are is the caller's to bound.
-func (s *Server) Stream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
-	control := http.NewResponseController(w)
-	d := s.shared(choiceOf(r.URL.Query()))
-	defer s.release(d)
-	shown := new(sent)
-	timer := time.NewTimer(0)
+// agent ends: GET /api/v1/stream. How many there are is the caller's to bound, and
+// how many are drawn at once.
+func (s *Server) Stream(turn Turn) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		d := s.shared(choiceOf(r.URL.Query()))
+		defer s.release(d)
+		o := &openPage{server: s, drawing: d, turn: func() (func(), bool) { return turn(r) }}
+		first, err := o.changes()
+		if err != nil {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many pages are being drawn", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Accel-Buffering", "no") // nginx would keep events back
+		if send(w, first) == nil {
+			o.follow(w, r)
+		}
+	}
+}
+
+// openPage is a page that one browser has open.
+type openPage struct {
+	server  *Server
+	drawing *drawing
+	turn    func() (leave func(), ok bool)
+	shown   sent
+}
+
+// follow sends the changes until the browser leaves or the agent ends.
+func (o *openPage) follow(w http.ResponseWriter, r *http.Request) {
+	timer := time.NewTimer(o.server.untilNext(time.Now()))
 	defer timer.Stop()
 	for {
 		select {
 		case now := <-timer.C:
-			if err := s.send(w, control, shown, d); err != nil {
+			u, err := o.changes()
+			if err != nil || send(w, u) != nil {
 				return
 			}
-			timer.Reset(s.untilNext(now))
+			timer.Reset(o.server.untilNext(now))
 		case <-r.Context().Done():
 			return
-		case <-s.stopped:
+		case <-o.server.stopped:
 			return
 		}
 	}
@@ -58,15 +90,12 @@ func (s *Server) untilNext(now time.Time) time.Duration {
 	return time.Until(now.Truncate(s.options.Interval).Add(s.options.Interval))
 }
 
-func (s *Server) send(w http.ResponseWriter, control *http.ResponseController, shown *sent, d *drawing) error {
-	u, err := s.changes(shown, d)
-	if err != nil {
-		return err
-	}
+func send(w http.ResponseWriter, u *update) error {
 	body, err := encode(u)
 	if err != nil {
 		return err
 	}
+	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(maxSending))
 	if _, err := fmt.Fprintf(w, "event: update\ndata: %s\n", body); err != nil {
 		return err
@@ -85,24 +114,23 @@ func encode(u *update) ([]byte, error) {
 }
 
 // changes compares what the page is with what the browser shows.
-func (s *Server) changes(shown *sent, d *drawing) (*update, error) {
-	at, err := s.now(d)
+func (o *openPage) changes() (*update, error) {
+	at, err := o.server.now(o.drawing, o.shown.layout, o.turn)
 	if err != nil {
 		return nil, err
 	}
 	u := &update{Title: at.view.Title, Statuses: at.statuses, Parts: make(map[string]string)}
-	if at.layout != shown.layout {
-		whole, err := s.pages.draw("main", at.view)
-		if err != nil {
-			return nil, err
+	if at.layout != o.shown.layout {
+		if at.main == nil { // there was no turn: with the next update
+			return &update{Title: at.view.Title}, nil
 		}
-		u.Main, shown.layout = &whole, at.layout
+		u.Main, o.shown.layout = at.main, at.layout
 	}
 	for id, html := range at.parts {
-		if shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "clock" || id == "incidents") {
+		if o.shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "clock" || id == "incidents") {
 			u.Parts[id] = html
 		}
 	}
-	shown.parts = at.parts
+	o.shown.parts = at.parts
 	return u, nil
 }

@@ -58,6 +58,9 @@ func (p *pages) draw(name string, data any) (string, error) {
 // names are escaped where they are read, and a recording can hold what was never read so.
 func Visible(page string) string {
 	hidden := func(r rune) bool {
+		if ' ' <= r && r <= '~' {
+			return false
+		}
 		return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r == utf8.RuneError
 	}
 	if utf8.ValidString(page) && !strings.ContainsFunc(page, hidden) {
