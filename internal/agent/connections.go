@@ -52,6 +52,10 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !l.opens(clientOf(c)) {
+			_ = c.Close()
+			continue
+		}
 		if b := l.admit(c); b != nil {
 			return b, nil
 		}
@@ -83,6 +87,27 @@ func (l *boundedListener) dismiss() {
 	for _, c := range waiting {
 		_ = c.Close()
 	}
+}
+
+// opens reports whether another connection of a client is to be looked at: what one address can
+// open by the thousand costs others the processor, whatever is sent.
+func (l *boundedListener) opens(client string) bool {
+	if l.intake.of(client).AllowN(time.Now(), connectionCost) {
+		return true
+	}
+	l.mu.Lock()
+	has := 0
+	for c := range l.conns {
+		if c.client == client {
+			has++
+		}
+	}
+	l.mu.Unlock()
+	if has < maxConnections/2 {
+		return true
+	}
+	l.share.Refused(client)
+	return false
 }
 
 // admit takes a connection, or answers nil where there is no room for it.

@@ -20,6 +20,9 @@ const (
 	// does besides its bytes: a signature is a millisecond's work.
 	intakeLeast   = 64
 	handshakeCost = 4 << 10
+	// connectionCost is what a connection counts that is opened: of a client that has half of the
+	// port's already 256 a second are taken, the others closed at once.
+	connectionCost = 512
 	// intakeFree is how much of a connection passes at once whatever its client's others have sent: a probe.
 	intakeFree = 256
 	// maxIntakeWait is how long a connection waits at most to be read; beyond it is closed.

@@ -94,3 +94,21 @@ func TestIntakeOfHandshakes(t *testing.T) {
 	require.Less(t, b.intake.Tokens(), float64(intakeBurst-handshakeCost+1000))
 	require.NoError(t, b.Close())
 }
+
+// Who has half of the port's connections opens more at a rate; another client's are taken.
+func TestConnectionsAtARate(t *testing.T) {
+	l := newBoundedListener(nil, testLedger())
+	for range maxConnections / 2 {
+		require.NotNil(t, l.admit(from(1)))
+	}
+	taken := 0
+	for range 10_000 {
+		if l.opens(clientOf(from(1))) {
+			taken++
+		}
+	}
+	require.Less(t, taken, 2*intakeBurst/connectionCost)
+	require.True(t, l.opens(clientOf(from(2))))
+	l.intake.of("10.0.0.3").AllowN(time.Now(), intakeBurst)
+	require.True(t, l.opens(clientOf(from(3))), "it has none")
+}
