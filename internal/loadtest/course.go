@@ -15,13 +15,15 @@ const unknown = -1
 
 // Point is what was seen of a listener in one second of the run, or in Course.Width of it.
 type Point struct {
-	At time.Duration // of its begin, since the run's
+	At  time.Duration // of its begin, since the run's, by the second
+	End time.Duration // of its last snapshot, exactly: on a busy machine they are late
 	// Offered, Served and TurnedAway are clients: attempts that began, and those whose end
 	// was settled in this time. All are zero where handshakes are not followed.
 	Offered, Served, TurnedAway uint64
 	LetIn                       uint64 // connections that the namespace's kernel made (PassiveOpens)
 	Dropped                     uint64 // packets
 	Queue                       int    // highest length of the accept queue
+	Line                        int    // clients in line at its end: in the accept queue, or accepted and without a thread
 	Connections                 int    // accepted, the highest; unknown where they were not counted
 	Waiting                     int    // of these, with a request that no thread has taken
 	Busy, Idle                  int    // of these, in service; and between two requests
@@ -34,6 +36,7 @@ type Point struct {
 
 // join adds a later point to this one.
 func (p *Point) join(later Point) {
+	p.End, p.Line = later.End, later.Line
 	p.Offered += later.Offered
 	p.Served += later.Served
 	p.TurnedAway += later.TurnedAway
@@ -61,6 +64,7 @@ type Course struct {
 	Worst  model.Listener // at the worst moment of the cause that lost most
 	worst  uint64         // lost in Worst's cause until then
 
+	start         time.Duration // of the first snapshot, since the run's begin
 	began, latest counted
 	tapped        bool                              // handshakes were followed from the begin on
 	byCause       map[model.Cause]uint64            // packets
@@ -115,7 +119,7 @@ func newCourse(s *model.Snapshot, l *model.Listener) *Course {
 // observe adds what a snapshot shows, since of the run.
 func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Duration) {
 	now := countedOf(s, l)
-	p := Point{At: max(0, since-1).Truncate(c.Width), Status: l.Verdict.Status, Cause: l.Verdict.Cause, Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
+	p := Point{At: max(0, since-1).Truncate(c.Width), End: since, Status: l.Verdict.Status, Cause: l.Verdict.Cause, Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
 	if now.hasHandshakes && c.latest.hasHandshakes {
 		ended := now.clients.Sub(c.latest.clients)
 		p.Offered = sub(now.attempts(), c.latest.attempts())
@@ -128,11 +132,11 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 	p.LetIn = sub(now.passiveOpens, c.latest.passiveOpens)
 	p.Dropped = c.dropped(now.dropped)
 	if q := l.AcceptQueue; q != nil {
-		p.Queue = max(q.Length, q.Recent)
+		p.Queue, p.Line = max(q.Length, q.Recent), q.Length
 	}
 	if n := l.Connections; n != nil && !n.Partial {
 		p.Connections, p.Waiting, p.Busy, p.Idle = n.Held(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
-		p.Fresh = n.Age <= c.Width
+		p.Fresh, p.Line = n.Age <= c.Width, p.Line+p.Waiting
 	}
 	c.away[l.Verdict.Cause] += p.TurnedAway
 	c.worsen(l)

@@ -38,6 +38,8 @@ const (
 	// kneeOver is what rates are averaged over: single seconds of an open loop
 	// differ by the square root of the rate.
 	kneeOver = 5 * time.Second
+	// peakOver is over what the highest rate is averaged: one that rises is not there for long.
+	peakOver = 2 * time.Second
 	// full is how many seconds with a full limit tell what is served for long.
 	full = 3
 )
@@ -51,16 +53,15 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	}
 	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), Kept: c.kept()}
 	end := c.ended(first, slo, k)
-	n := int(k.Over / c.Width)
 	for i := first; i < min(end, len(c.Points)); i++ {
 		p := &c.Points[i]
-		k.Rate = max(k.Rate, c.rate(max(first, i+1-n), i))
+		k.Rate = max(k.Rate, c.rate(c.back(first, i, k.Over), i))
 		if p.Connections >= 0 {
 			k.Inside = max(k.Inside, p.Connections+p.Queue)
 		}
 	}
 	if k.Reached {
-		k.Beyond = max(k.Rate, c.rate(max(first, end+1-n), end))
+		k.Beyond = max(k.Rate, c.rate(c.back(first, end, k.Over), end))
 		if k.Rate > 0 {
 			k.Error = (k.Beyond - k.Rate) / 2
 		}
@@ -108,7 +109,8 @@ func (c *Course) late(i int, slo time.Duration) bool {
 		}
 	}
 	var inside, answered float64
-	for j := max(0, i-full+1); j <= i; j++ {
+	from := max(0, i-full+1)
+	for j := from; j <= i; j++ {
 		q := &c.Points[j]
 		if q.Busy < 0 || q.Waiting < 0 || q.Status < model.StatusSaturated {
 			return false
@@ -116,30 +118,64 @@ func (c *Course) late(i int, slo time.Duration) bool {
 		inside += float64(q.Busy + q.Waiting + q.Queue)
 		answered += float64(q.Answered)
 	}
-	return answered > 0 && inside*c.Width.Seconds()/answered > slo.Seconds()
+	return answered > 0 && inside/float64(i+1-from)*c.span(from, i).Seconds()/answered > slo.Seconds()
 }
 
 // sustained takes what was answered while a limit was full for what can be served for long, where
 // that is less than what came: queues fill before clients are lost.
 func (c *Course) sustained(k *Knee, first, end int) {
-	var answered []float64
-	for i := first; i < len(c.Points); i++ {
+	var paces []float64
+	var answered float64
+	var span time.Duration
+	for i := first + 1; i < len(c.Points); i++ {
 		p := &c.Points[i]
-		if p.Status < model.StatusSaturated || c.came(p) == 0 || p.Answered == 0 {
+		if !c.busy(i) || c.came(p) == 0 || p.Answered == 0 {
 			continue
 		}
-		if i >= end && len(answered) >= full && !limits(p.Cause) {
+		if i >= end && len(paces) >= full && !limits(p.Cause) {
 			break // what is answered in an overload may be less than before it
 		}
-		answered = append(answered, float64(p.Answered)/c.Width.Seconds())
+		paces = append(paces, over(float64(p.Answered), c.span(i, i)))
+		answered, span = answered+float64(p.Answered), span+c.span(i, i)
 	}
-	if len(answered) <= full {
+	if len(paces) < full {
 		return
 	}
-	answered = answered[1:] // in its first second the limit was not full all the time
-	if mean, err := MeanError(answered); mean > 0 && (k.Rate == 0 || mean < k.Rate) {
-		k.Rate, k.Error = mean, err
+	if mean := over(answered, span); mean > 0 && (k.Rate == 0 || mean < k.Rate) {
+		k.Rate = mean
+		_, k.Error = MeanError(paces)
 	}
+}
+
+// busy reports whether a limit was full all the time between a snapshot and the one before: at both
+// as many stood in line as were served at once, or what is limited lies behind the threads.
+func (c *Course) busy(i int) bool {
+	for _, p := range c.Points[i-1 : i+1] {
+		behind := p.Status >= model.StatusSaturated && !inFront(p.Cause)
+		if !behind && (p.Busy < 0 || p.Line < max(1, p.Busy)) {
+			return false
+		}
+	}
+	return true
+}
+
+// inFront reports whether a cause has clients stand in line where they are counted.
+func inFront(c model.Cause) bool {
+	switch c {
+	case model.CauseNone, model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseBacklogClamped, model.CauseKeepAliveIdle:
+		return true
+	}
+	return false
+}
+
+// back is the last point from which it takes that time to another, or the first.
+func (c *Course) back(first, to int, long time.Duration) int {
+	for i := to; i > first; i-- {
+		if c.span(i, to)+c.Width/2 > long {
+			return i
+		}
+	}
+	return first
 }
 
 // bounded takes no more for served than ever was answered over that time: clients who find no
@@ -148,13 +184,13 @@ func (c *Course) bounded(k *Knee, first int) {
 	if !k.Reached || !c.SeesAnswers() || k.Kept {
 		return
 	}
-	n, most := int(k.Over/c.Width), 0.
+	most := 0.
 	for i := first; i < len(c.Points); i++ {
-		sum := 0.
-		for _, p := range c.Points[max(first, i+1-n) : i+1] {
+		from, sum := c.back(first, i, k.Over), 0.
+		for _, p := range c.Points[from : i+1] {
 			sum += float64(p.Answered)
 		}
-		most = max(most, sum/k.Over.Seconds())
+		most = max(most, over(sum, max(k.Over, c.span(from, i))))
 	}
 	if most > 0 && most < k.Rate {
 		k.Rate, k.Error = most, max(k.Error, (k.Rate-most)/2)
@@ -187,17 +223,18 @@ func (c *Course) atOnce(k *Knee, first int, slo time.Duration) {
 }
 
 // answeredWithin is how many clients were answered this long after the first came, and how far
-// that may be off: a course is by second.
+// that may be off: when within its point they came is not known.
 func (c *Course) answeredWithin(first int, slo time.Duration) (n, err int) {
-	sum, until := 0., c.Points[first].At+slo
+	came, sum := c.span(first, first)/2, 0.
+	until := c.begin(first) + came + slo
 	for i := first; i < len(c.Points); i++ {
 		p := &c.Points[i]
 		switch answered := float64(p.Answered); {
-		case p.At+c.Width <= until:
+		case p.End < until:
 			sum += answered
-		case p.At < until:
-			part := answered * (until - p.At).Seconds() / c.Width.Seconds()
-			return int(math.Round(sum + part)), int(math.Ceil(answered / 2))
+		default:
+			pace := over(answered, c.span(i, i))
+			return int(math.Round(sum + pace*(until-c.begin(i)).Seconds())), int(math.Ceil(pace * came.Seconds()))
 		}
 	}
 	return int(sum), 0
@@ -212,7 +249,7 @@ func (c *Course) kept() bool {
 	slowest, known := c.Quantile(c.Latency(), .95)
 	var lasted, came float64
 	for i := range c.Points {
-		lasted += float64(max(0, c.Points[i].Connections)) * c.Width.Seconds()
+		lasted += float64(max(0, c.Points[i].Connections)) * c.span(i, i).Seconds()
 		came += float64(c.came(&c.Points[i]))
 	}
 	return known && came > 0 && lasted/came > 3*slowest+1
@@ -233,14 +270,13 @@ func (c *Course) firstClient() int {
 	return slices.IndexFunc(c.Points, func(p Point) bool { return c.came(&p) > 0 })
 }
 
-// peakRate is the highest rate of clients over kneeOver, and how long clients came.
+// peakRate is the highest rate of clients over peakOver, and how long clients came.
 func (c *Course) peakRate() (rate float64, lasted time.Duration) {
-	n := int(max(kneeOver, c.Width) / c.Width)
 	first := c.firstClient()
 	for i := max(0, first); i < len(c.Points); i++ {
 		if c.came(&c.Points[i]) > 0 {
-			lasted = time.Duration(i+1-first) * c.Width
-			rate = max(rate, c.rate(max(first, i+1-n), i))
+			lasted = c.Points[i].At + c.Width - c.Points[first].At
+			rate = max(rate, c.rate(c.back(first, i, max(peakOver, c.Width)), i))
 		}
 	}
 	return rate, lasted

@@ -103,8 +103,8 @@ func TestKneeOfABurst(t *testing.T) {
 	require.Equal(t, 40, k.Burst.Clients, "10 answered, 30 with room")
 	require.Equal(t, model.CauseMaxConnections, k.Cause)
 	k = kneeOf(t, c, 2500*time.Millisecond)
-	require.Equal(t, 25, k.Burst.Clients)
-	require.Equal(t, 5, k.Burst.Error, "half of what is answered in the second of the SLO")
+	require.Equal(t, 30, k.Burst.Clients, "2.5 s from the middle of the second in which they came")
+	require.Equal(t, 5, k.Burst.Error, "half of what is answered in a second")
 	require.True(t, k.Late)
 }
 

@@ -118,7 +118,26 @@ func (c *Course) rate(from, to int) float64 {
 	for i := from; i <= to; i++ {
 		n += c.came(&c.Points[i])
 	}
-	return float64(n) / (float64(to+1-from) * c.Width.Seconds())
+	return over(float64(n), c.span(from, to))
+}
+
+// begin is when the snapshot before a point was made.
+func (c *Course) begin(i int) time.Duration {
+	if i == 0 {
+		return c.start
+	}
+	return c.Points[i-1].End
+}
+
+// span is how long it was from the begin of one point to the end of another.
+func (c *Course) span(from, to int) time.Duration { return c.Points[to].End - c.begin(from) }
+
+// over is a number divided by seconds, 0 of no time.
+func over(n float64, span time.Duration) float64 {
+	if span <= 0 {
+		return 0
+	}
+	return n / span.Seconds()
 }
 
 // came are the clients that a point shows: attempts where handshakes are followed, else

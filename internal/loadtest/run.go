@@ -46,7 +46,7 @@ func (r *Recorder) course(s *model.Snapshot, l *model.Listener) *Course {
 		c = newCourse(s, l)
 		if s != r.Last { // it came within the run: all that it counted is the run's
 			c.began = counted{hasHandshakes: c.latest.hasHandshakes, passiveOpens: c.latest.passiveOpens}
-			c.latest = c.began
+			c.latest, c.start = c.began, r.Last.Time.Sub(r.Began)
 		}
 		r.courses[k] = c
 	}

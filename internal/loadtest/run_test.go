@@ -209,3 +209,64 @@ func TestALongRunIsBounded(t *testing.T) {
 	require.EqualValues(t, 2*seconds, sum)
 	require.InDelta(t, 2, r.Knee.Rate, .1)
 }
+
+// late makes a snapshot that shows everything since the latest one, which was longer ago than a second.
+func (s *script) late(by time.Duration, clients, busy int) {
+	s.at = s.at.Add(by)
+	s.second(clients, busy)
+}
+
+// A busy machine's snapshots are late: a rate is by the time that has passed.
+func TestLateSnapshots(t *testing.T) {
+	s := begin()
+	for range 6 {
+		s.second(40, 4)
+		s.late(600*time.Millisecond, 64, 4)
+	}
+	s.overloaded(20, 20)
+	r := s.result(t)
+	require.InDelta(t, 40, r.Knee.Rate, .5)
+	require.InDelta(t, .1, r.Settings.Load.ServiceTime.Seconds(), .005)
+	require.GreaterOrEqual(t, r.Settings.Limits.AcceptCount, 26, "those who come in 0.6 s, in which nothing may be accepted")
+}
+
+// Answered connections that are still held take places of maxConnections, and no thread.
+func TestSettingsForConnectionsThatAreClosedLate(t *testing.T) {
+	s := begin()
+	for range 12 {
+		s.second(40, 4)
+	}
+	threads := s.result(t).Settings.Limits
+	s = begin()
+	s.listener.Connector.MaxConnections = setting(200)
+	for range 6 {
+		s.idle = 0
+		s.second(40, 4)
+		s.idle = 1
+		s.second(40, 4)
+	}
+	l := s.result(t).Settings
+	require.False(t, l.Counted)
+	require.InDelta(t, .0125, l.Load.Linger.Seconds(), .001, "half a connection, 40 a second")
+	require.Equal(t, threads.Threads, l.Limits.Threads)
+}
+
+// Settings are for the slowest seconds, and not for the average.
+func TestSettingsOfAServerThatIsSlowForAWhile(t *testing.T) {
+	with := func(slow int) *loadtest.Settings {
+		s := begin()
+		s.listener.AcceptQueue.Limit = 100
+		for i := range 15 {
+			s.listener.AcceptQueue.Length = 10 + 3*i
+			s.listener.Verdict = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxConnections}
+			if i > 5 && i < 10 {
+				s.second(slow, 4)
+			} else {
+				s.second(40, 4)
+			}
+		}
+		return s.result(t).Settings
+	}
+	require.InDelta(t, .1, with(40).Load.ServiceTime.Seconds(), .001)
+	require.InDelta(t, .133, with(30).Load.ServiceTime.Seconds(), .004, "3 of 4 are answered in the time")
+}

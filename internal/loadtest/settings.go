@@ -33,8 +33,13 @@ const (
 	// serves it.
 	spare = 1.1
 	// pause is how long a server may stop accepting, for its garbage collection or as another process has
-	// its turn: the accept queue has room for those who come meanwhile.
-	pause = 250 * time.Millisecond
+	// its turn: the accept queue has room for those who come meanwhile. It is longer, up to longestPause,
+	// where the run's own snapshots were late by more.
+	pause        = 250 * time.Millisecond
+	longestPause = time.Second
+	// slowOver is over how long a server may be slower than it is on average: queues have no room for
+	// what comes meanwhile.
+	slowOver = 3 * time.Second
 	// mostSimulated bounds the clients of a simulation: it is run some dozens of times.
 	mostSimulated = 20_000
 )
@@ -60,7 +65,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return nil, err
 	}
 	s.Limits, s.Why = p.Smallest, p.Why
-	absorb(s.Limits, &in)
+	r.absorb(s.Limits, &in)
 	if r.Lost() && s.suffices() {
 		return nil, fmt.Errorf("the limits in force serve this load in the simulation, and did not in the run")
 	}
@@ -77,7 +82,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		return s, nil //nolint:nilerr // twice the load is beyond what is simulated: no reason to leave out the rest
 	}
 	s.Twice, s.WhyNotTwice = p.Smallest, p.Why
-	absorb(s.Twice, &in)
+	r.absorb(s.Twice, &in)
 	return s, nil
 }
 
@@ -134,13 +139,13 @@ func (r *Result) counted() (*Settings, error) {
 
 // load is what the clients did and what the server had in force.
 func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
-	service, err := r.serviceTime()
+	t, err := r.times()
 	if err != nil {
 		return in, err
 	}
 	l := &r.Latest
 	in = plan.Input{
-		ServiceTime: service, Threads: l.Connector.MaxThreads.Value, MaxConnections: l.Connector.MaxConnections.Value,
+		ServiceTime: t.service, Linger: t.linger, Threads: l.Connector.MaxThreads.Value, MaxConnections: l.Connector.MaxConnections.Value,
 		AcceptCount: l.AcceptQueue.Limit, InForce: true, ClientTimeout: slo,
 	}
 	if l.OnVirtualThreads() {
@@ -151,48 +156,121 @@ func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
 		in.Requests = int(r.Clients.Offered)
 		if slo == 0 && in.Threads > 0 { // as long as the threads in force take for all of them
 			rounds := (in.Requests + in.Threads - 1) / in.Threads
-			in.ClientTimeout = time.Duration(rounds)*service + service/2
+			in.ClientTimeout = time.Duration(rounds)*t.service + t.service/2
 		}
 		return in, nil
 	}
+	in.ServiceTime, in.Linger = t.slow(t.service), t.slow(t.linger)
 	if slo == 0 {
-		in.ClientTimeout = 2 * service // nobody waits longer than a request takes
+		in.ClientTimeout = 2 * in.ServiceTime // nobody waits longer than a request takes
 	}
 	in.Rate = rate * spare
 	in.Duration = max(time.Second, min(lasted, time.Duration(mostSimulated/in.Rate*float64(time.Second))))
 	return in, nil
 }
 
-// serviceTime is the time in service of one request by Little's law: requests in service
-// divided by the clients answered per second, from the first client to the last that was
-// answered. What was in service is the mean of the seconds in which that was read.
-func (r *Result) serviceTime() (time.Duration, error) {
+// times are how long a request has a thread, and its connection a place of those that maxConnections
+// allows.
+type times struct {
+	service  time.Duration
+	linger   time.Duration // a connection is held, and no request of it has a thread or waits for one
+	slowness float64       // how many times as long it takes while the server is slowest
+}
+
+func (t *times) slow(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * t.slowness).Round(time.Microsecond)
+}
+
+// times are those of one request by Little's law: requests in service, and connections that are held,
+// divided by the clients answered a second, from the first client to the last that was answered. What was
+// in service is the mean of the seconds in which that was read; while a limit was full all the time it is
+// that limit.
+func (r *Result) times() (t times, err error) {
 	first, last := max(0, r.firstClient()), -1
-	var busy, read, answered float64
+	var all little
 	for i := first; i < len(r.Points); i++ {
-		if p := &r.Points[i]; p.Answered > 0 {
-			last, answered = i, answered+float64(p.Answered)
+		if r.Points[i].Answered > 0 {
+			last = i
 		}
 	}
 	for i := first; i <= last; i++ {
-		if p := &r.Points[i]; p.Fresh {
-			busy, read = busy+float64(p.Busy), read+1
+		all.add(r.Course, i)
+	}
+	if all.read < leastBusy || all.busy == 0 {
+		return t, fmt.Errorf("the run was too short to know the time in service of a request")
+	}
+	service, held := all.times()
+	var full little
+	for i := first + 1; i <= last; i++ {
+		if r.busy(i) {
+			full.add(r.Course, i)
 		}
 	}
-	if read < leastBusy || busy == 0 {
-		return 0, fmt.Errorf("the run was too short to know the time in service of a request")
+	if full.read >= leastBusy { // fewer readings, and none of them missed what is shorter than the time between
+		s, h := full.times()
+		service, held = max(service, s), max(held, h)
 	}
-	span := float64(last+1-first) * r.Width.Seconds()
-	return time.Duration(math.Round(busy/read*span/answered*1e6)) * time.Microsecond, nil
+	return times{service: service, linger: max(0, held-service), slowness: r.slowness(first, last)}, nil
+}
+
+// little sums what was inside, and what came out of it.
+type little struct {
+	busy, held, read float64 // of readings
+	answered, span   float64
+}
+
+func (y *little) add(c *Course, i int) {
+	p := &c.Points[i]
+	y.answered, y.span = y.answered+float64(p.Answered), y.span+c.span(i, i).Seconds()
+	if p.Fresh {
+		y.busy, y.held, y.read = y.busy+float64(p.Busy), y.held+float64(p.Connections-p.Waiting), y.read+1
+	}
+}
+
+func (y *little) times() (service, held time.Duration) {
+	of := func(sum float64) time.Duration {
+		return time.Duration(math.Round(sum/y.read*y.span/y.answered*1e6)) * time.Microsecond
+	}
+	return of(y.busy), of(y.held)
+}
+
+// slowness is how many times as many are answered on average as over the slowest time, while a limit was
+// full. Who is answered at the end of one point may be counted in the next.
+func (r *Result) slowness(first, last int) float64 {
+	var answered, least float64
+	var span time.Duration
+	for i := first + 1; i <= last; i++ {
+		if !r.busy(i) {
+			continue
+		}
+		answered, span = answered+float64(r.Points[i].Answered), span+r.span(i, i)
+		from, sum := i, 0.
+		for from > first+1 && r.busy(from-1) && r.span(from, i) < slowOver {
+			from--
+		}
+		if r.span(from, i) < slowOver {
+			continue
+		}
+		for _, p := range r.Points[from : i+1] {
+			sum += float64(p.Answered)
+		}
+		if pace := over(sum, r.span(from, i)); pace > 0 && (least == 0 || pace < least) {
+			least = pace
+		}
+	}
+	if least == 0 {
+		return 1
+	}
+	return max(1, over(answered, span)/least)
 }
 
 // absorb has the accept queue take what comes while nothing is accepted, whatever the simulation has of the
 // pace of both: of a burst all, which may have come before the server accepts the first, of clients that
 // keep coming those of a pause.
-func absorb(l *plan.Limits, in *plan.Input) {
+func (r *Result) absorb(l *plan.Limits, in *plan.Input) {
 	most := in.Requests - 1
 	if in.Rate > 0 {
-		most = int(math.Ceil(in.Rate * pause.Seconds()))
+		most = int(math.Ceil(in.Rate * r.longestPause().Seconds()))
 	}
 	if in.Somaxconn > 0 {
 		most = min(most, in.Somaxconn)
@@ -200,6 +278,15 @@ func absorb(l *plan.Limits, in *plan.Input) {
 	if l != nil {
 		l.AcceptCount = max(l.AcceptCount, most)
 	}
+}
+
+// longestPause is by how much a snapshot was late.
+func (r *Result) longestPause() time.Duration {
+	longest := pause
+	for i := 1; i < len(r.Points); i++ {
+		longest = max(longest, r.span(i, i)-r.Width)
+	}
+	return min(longest, longestPause)
 }
 
 // InForce names the limits that were in force, as plan.Limits.

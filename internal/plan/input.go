@@ -36,6 +36,8 @@ type Input struct {
 	// ServiceTime is how long a thread works on one request; with a backend, what
 	// the thread itself needs, before it calls the backend.
 	ServiceTime time.Duration
+	// Linger is how long its connection keeps its place afterwards, while it is closed.
+	Linger time.Duration
 	// BackendConnections is the size of the pool of connections to a backend that
 	// each request calls once, holding its thread meanwhile; 0: no backend.
 	BackendConnections int

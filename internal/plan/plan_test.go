@@ -175,3 +175,24 @@ func TestPlanOfARequestThatIsATieAlone(t *testing.T) {
 	require.Nil(t, p.Smallest)
 	require.Equal(t, []string{"A request alone takes all but 0.5 ms of its client's timeout, too little to count on: lengthen the timeout."}, p.SmallestNotes())
 }
+
+// A connection that is held after its response takes a place and no thread.
+func TestLinger(t *testing.T) {
+	in := Input{
+		Threads: 20, MaxConnections: 4, AcceptCount: 100, Rate: 30, Duration: 20 * time.Second,
+		ServiceTime: 100 * time.Millisecond, ClientTimeout: time.Second,
+	}
+	p, err := New(in)
+	require.NoError(t, err)
+	require.Zero(t, p.Outcomes.Failed(), "4 places serve 40 a second")
+	in.Linger = 100 * time.Millisecond
+	p, err = New(in)
+	require.NoError(t, err)
+	require.Positive(t, p.Outcomes.Failed(), "20 a second")
+	require.NotNil(t, p.Smallest)
+	require.LessOrEqual(t, p.Smallest.Threads, 4)
+	in.Threads, in.MaxConnections, in.AcceptCount = p.Smallest.Threads, p.Smallest.MaxConnections, p.Smallest.AcceptCount
+	after, err := Simulate(in)
+	require.NoError(t, err)
+	require.Zero(t, after.Outcomes.Failed())
+}

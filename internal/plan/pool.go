@@ -61,7 +61,7 @@ func (p *freePool) peak(threads int) int {
 	p.serves(threads)
 	most, gone := 0, 0
 	for i, t := range p.comes {
-		for gone < i && p.done[gone] <= t {
+		for gone < i && p.done[gone]+p.in.Linger <= t {
 			gone++
 		}
 		most = max(most, i+1-gone)
@@ -73,7 +73,7 @@ func (p *freePool) peak(threads int) int {
 		for inside < len(p.comes) && p.comes[inside] < syn {
 			inside++
 		}
-		for gone < inside && p.done[gone] <= syn {
+		for gone < inside && p.done[gone]+p.in.Linger <= syn {
 			gone++
 		}
 		most = max(most, inside-gone+1)

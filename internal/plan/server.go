@@ -45,12 +45,11 @@ func (s *planSim) serve(i int32) {
 // virtual users on two processors 0.05 to 0.3 s before.
 const tie = 0.0035
 
-// finish is a thread writing its response and closing the connection.
+// finish is a thread writing its response.
 func (s *planSim) finish(i int32) {
 	c := &s.clients[i]
 	c.state = stateClosed
 	s.busy--
-	s.conns--
 	if s.in.BackendConnections > 0 {
 		s.hangUp()
 	}
@@ -74,6 +73,17 @@ func (s *planSim) finish(i int32) {
 	if s.waiting.len() > 0 {
 		s.serve(s.waiting.pop())
 	}
+	if s.in.Linger > 0 {
+		s.lingering++
+		s.timers.set(timerClosed, s.now+s.in.Linger, i)
+		return
+	}
+	s.closed()
+}
+
+// closed is a connection giving up its place.
+func (s *planSim) closed() {
+	s.conns--
 	s.accept()
 }
 

@@ -50,8 +50,10 @@ type planSim struct {
 	syns    synQueue
 	accepts planQueue[int32] // the accept queue
 	conns   int              // accepted
-	waiting planQueue[int32] // accepted, in the order in which threads take them
-	busy    int
+	// lingering of them are answered and not closed
+	lingering int
+	waiting   planQueue[int32] // accepted, in the order in which threads take them
+	busy      int
 
 	calls    int              // backend connections in use
 	poolWait planQueue[int32] // threads that wait for one
@@ -75,7 +77,7 @@ func simulate(in Input) *Plan {
 			s.now = e.at
 		}
 		s.handle(kind, e.client)
-		s.rec.observe(s.now, s.busy, s.conns, s.accepts.len(), s.calls)
+		s.rec.observe(s.now, s.busy, s.conns, s.lingering, s.accepts.len(), s.calls)
 	}
 	s.plan.Latency = latencyOf(s.served)
 	s.plan.Timeline, s.plan.Stages = s.rec.finish(s.plan.Duration)
@@ -114,6 +116,9 @@ func (s *planSim) handle(kind planTimer, i int32) {
 		s.finish(i)
 	case kind == timerWorked:
 		s.call(i)
+	case kind == timerClosed:
+		s.lingering--
+		s.closed()
 	case kind == timerConnect:
 		s.connectTimeout(i)
 	case kind == timerResponse:

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"sort"
 )
 
@@ -42,6 +43,7 @@ func smallest(in Input) (limits *Limits, why string) {
 	}
 	f.workers = 1 + sort.Search(in.Requests-1, func(n int) bool { return f.pool.serves(n + 1) })
 	f.peak = f.pool.peak(f.workers)
+	f.held = min(in.Requests, int(math.Ceil(float64(f.workers)*(1+in.Linger.Seconds()/in.alone().Seconds()))))
 	limits, why = f.raiseAcceptCount(f.shareOut())
 	if limits != nil {
 		limits.BackendConnections = f.in.BackendConnections
@@ -54,6 +56,7 @@ type funnel struct {
 	in      Input
 	pool    *freePool
 	workers int // the least threads, or connections where those are what limits, that answer in time
+	held    int // the connections that have as many requests in service
 	peak    int // the room that this takes
 }
 
@@ -72,14 +75,14 @@ func (f *funnel) shareOut() *Limits {
 func (f *funnel) connections(acceptCount int) int {
 	need := f.peak - 1 - acceptCount
 	if f.in.Threads < 0 { // the more there are, the sooner each is free again
-		need = f.workers + sort.Search(f.in.Requests-f.workers, func(n int) bool {
-			return f.workers+n+acceptCount+1 >= f.pool.peak(f.workers+n)
+		need = f.held + sort.Search(f.in.Requests-f.held, func(n int) bool {
+			return f.held+n+acceptCount+1 >= f.pool.peak(f.held+n)
 		})
 	}
 	if f.in.MaxConnections >= 0 {
 		need = min(need, f.in.MaxConnections)
 	}
-	return max(f.workers, need)
+	return max(f.held, need)
 }
 
 // raiseAcceptCount proves the limits by simulation. Half-open connections may

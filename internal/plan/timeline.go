@@ -49,9 +49,9 @@ func newPlanRecorder(in *Input) *planRecorder {
 }
 
 // observe takes note of the stages after something has happened.
-func (r *planRecorder) observe(now time.Duration, busy, conns, queued, calls int) {
+func (r *planRecorder) observe(now time.Duration, busy, conns, lingering, queued, calls int) {
 	r.point.InService = busy
-	r.point.Waiting = conns - busy
+	r.point.Waiting = conns - busy - lingering
 	r.point.AcceptQueue = queued
 	r.stages[0].observe(now, queued)
 	r.stages[1].observe(now, conns)

@@ -13,6 +13,7 @@ type planTimer int
 const (
 	timerFinish planTimer = iota // a thread is done with a request
 	timerWorked                  // a thread's own work on it is done: the backend is next
+	timerClosed                  // its connection is closed
 	timerConnect
 	timerResponse
 	timerArrive

@@ -69,6 +69,9 @@ func (e *Effects) complete(s *model.Snapshot) *model.Snapshot {
 
 func measureLoad(l *model.Listener, s *model.Snapshot) measuredLoad {
 	if load, ok := Measure(l, s); ok {
+		if load.waits { // until it is known whether they do
+			return measuredLoad{load, true, s.Time.Add(measureAgain)}
+		}
 		return measuredLoad{load, true, s.Time.Add(measureEvery)}
 	}
 	return measuredLoad{next: s.Time.Add(measureAgain)}

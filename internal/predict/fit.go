@@ -10,6 +10,8 @@ import (
 const (
 	// mostRequests bounds what a simulation takes: about a microsecond each.
 	mostRequests = 12_000
+	// mostSimulated bounds those of all simulations of a burst together.
+	mostSimulated = 400_000
 	// near is how far a simulation may be from what was measured, and allowed how many
 	// clients it may be off where that is more.
 	near    = .2
@@ -41,32 +43,68 @@ func (m *measured) fit() (best Load, ok bool) {
 	best.off = math.Inf(1)
 	least, most := math.Inf(1), 0.
 	var others []plan.Input
-	for _, in.ConnectTimeout = range m.connectTimeouts() {
-		for _, in.ClientTimeout = range m.readTimeouts() {
-			p, err := plan.Simulate(in)
-			if err != nil {
-				continue
-			}
-			l := Load{Input: in, steady: m.steady, waits: m.waits || m.steady && m.turnedAway == 0}
-			if l.off = m.distance(p, &l); l.off < best.off {
-				best = l
-			}
-			if l.off <= 1 {
-				others = append(others, in)
-				failed, _ := l.failed(p)
-				least, most = min(least, float64(failed)), max(most, float64(failed))
-			}
+	for _, in := range m.patiences(in) {
+		p, err := plan.Simulate(in)
+		if err != nil {
+			continue
+		}
+		l := Load{Input: in, steady: m.steady, waits: m.steady && m.turnedAway == 0 || m.waits && pointAt(p, m.span).Lost == 0}
+		if l.off = m.distance(p, &l); l.off < best.off {
+			best = l
+		}
+		if l.off <= 1 {
+			others = append(others, in)
+			failed, _ := l.failed(p)
+			least, most = min(least, float64(failed)), max(most, float64(failed))
 		}
 	}
 	if n := len(others); n > 1 { // the least patient and the most patient
 		best.others = [2]plan.Input{others[0], others[n-1]}
 	}
-	return best, best.off <= 1 && alike(least, most, near)
+	if best.off <= 1 && alike(least, most, near) {
+		return best, !best.waits || m.stalling == 0
+	}
+	return m.waiting(in, best.off)
 }
 
-// connectTimeouts are those that people set, 0 for none.
+// waiting is the load of clients that wait as long as it takes, where nothing tells that any has
+// left. When those who believe that they are connected find room depends on what was dropped of each.
+func (m *measured) waiting(in plan.Input, off float64) (l Load, ok bool) {
+	p, err := plan.Simulate(in)
+	if err != nil || !m.waits || m.stalling > 0 {
+		return l, false
+	}
+	l = Load{Input: in, waits: true}
+	l.off = m.distance(p, &l)
+	return l, l.off <= min(1, off)
+}
+
+// patiences are the load for each patience that its clients may have, the most patient last. Of a burst it
+// is not known how close together they came, either.
+func (m *measured) patiences(in plan.Input) (out []plan.Input) {
+	trips := []time.Duration{0}
+	if !m.steady && m.outside() {
+		trips = append(trips, time.Millisecond)
+	}
+	for _, in.ConnectTimeout = range m.connectTimeouts() {
+		for _, in.ClientTimeout = range m.readTimeouts() {
+			for _, in.RoundTrip = range trips {
+				out = append(out, in)
+			}
+		}
+	}
+	if !m.steady && len(out)*in.Requests > mostSimulated {
+		return nil
+	}
+	return out
+}
+
+// outside reports whether clients of a burst were not let in at once.
+func (m *measured) outside() bool { return m.turnedAway+m.trying+m.stalling > 0 }
+
+// connectTimeouts are those that people set, 0 for none. They matter only where somebody was not let in.
 func (m *measured) connectTimeouts() []time.Duration {
-	if m.waits {
+	if !m.steady && !m.outside() {
 		return []time.Duration{0}
 	}
 	const s = time.Second
@@ -106,17 +144,31 @@ func (m *measured) soonest(p *plan.Plan, until time.Duration) float64 {
 // apart is the distance at one moment, from what was so a span before.
 func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 	off := 0.
-	for _, pair := range [][2]int{
+	pairs := [][2]int{
 		{now.Served - before.Served, m.finished},
-		{now.Lost - before.Lost, m.turnedAway},
+		m.lost(now.Lost - before.Lost),
 		{now.InService + now.Waiting + now.AcceptQueue, m.inside},
 		{now.InService, m.busy},
-		{started(&p.Input, now.T) - now.Served - now.Lost - now.Retrying, m.inside - m.gone},
-	} {
+	}
+	if m.steady {
+		pairs = append(pairs, [2]int{started(&p.Input, now.T) - now.Served - now.Lost - now.Retrying, m.inside - m.gone})
+	} else if m.trying+m.stalling > 0 {
+		pairs = append(pairs, [2]int{now.HalfOpen, m.stalling})
+	}
+	for _, pair := range pairs {
 		a, b := float64(pair[0]), float64(pair[1])
 		off = max(off, math.Abs(a-b)/max(allowed, near*max(a, b)))
 	}
 	return off
+}
+
+// lost compares how many have left: of a burst some of whom that is not known yet.
+func (m *measured) lost(n int) [2]int {
+	known, most := m.turnedAway, m.turnedAway
+	if !m.steady {
+		known, most = max(known, m.gone), most+m.trying+m.stalling+m.gone
+	}
+	return [2]int{n, min(max(n, known), most)}
 }
 
 // started is how many clients have come by then.

@@ -25,8 +25,10 @@ type measured struct {
 
 	inside, busy int // as things stand: connections with those in the queue, threads
 	gone         int // of inside, whose clients have left: the server does not know
+	trying       int // in front of that, who may have left: who tries to connect, and
+	stalling     int // whose handshake is complete for it and not for the server
 	unanswered   bool
-	waits        bool // of a burst nobody has left yet: how patient they are is not known
+	waits        bool // of a burst nobody is known to have left yet
 
 	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
@@ -79,8 +81,8 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	return m, false
 }
 
-// cameAtOnce takes the load for clients that came together. How patient those are that
-// still wait is not known: then they are taken to wait for as long as it takes.
+// cameAtOnce takes the load for clients that came together. Of those that are not inside it is known
+// late that they have left, when they send nothing again.
 func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool {
 	c := l.Losses.Clients
 	if !m.counted(c, l) || m.span > c.Observed {
@@ -97,8 +99,10 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 	if m.turnedAway+m.finished > m.offered { // of a burst before, too
 		return false
 	}
-	m.waits = m.turnedAway == 0
-	return m.waits || (c.Waiting+c.Stalling+c.Settling)*10 <= m.offered
+	m.trying, m.stalling = c.Waiting+c.Settling, c.Stalling
+	m.unanswered = m.unanswered || m.gone > 0
+	m.waits = m.turnedAway == 0 && !m.unanswered
+	return true
 }
 
 // keepComing takes what was decided in the latest seconds for what comes in as many:

@@ -235,3 +235,33 @@ func TestEffectWhereWhatWaitsGrows(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "for clients that wait: with 4 threads all are served, the slowest after 1 s; now 2 a second more come than are served", load.Verdict(l.Verdict).Answer.Do[0].Effect)
 }
+
+// Measured on a real Tomcat: of a burst it is known late who has left, and what can be said follows from
+// who is inside, or nothing is said.
+func TestBurstOfWhomItIsNotKnownWhoHasLeft(t *testing.T) {
+	const ms = time.Millisecond
+	limits := func(threads, connections, queue int) plan.Input {
+		return plan.Input{Threads: threads, MaxConnections: connections, AcceptCount: queue, InForce: true, Syncookies: true, Somaxconn: 4096, MaxSynBacklog: 2048}
+	}
+	// A9: 10 clients within 100 ms, of whom 7 left after 2 s, for a server of one, 3 s each.
+	a9 := measured{span: 8152 * ms, spread: 101 * ms, offered: 10, finished: 2, worked: 2, answered: 6146 * ms, inside: 1, busy: 1, trying: 7, waits: true, limits: limits(1, 1, 1)}
+	load, ok := a9.fit()
+	require.True(t, ok)
+	require.Regexp(t, "^with 20 threads nearly as many are turned away as now: 7 of 10$", load.effect(model.Step{Limit: "max_threads", To: "20"}))
+	require.Regexp(t, "^with 10 connections all are served, the slowest after 3[01] s; now 7 of 10 are turned away$", load.effect(model.Step{Limit: "max_connections", To: "10"}))
+	early := a9
+	early.span, early.finished, early.worked, early.answered, early.inside = 4142*ms, 1, 1, 3142*ms, 2
+	_, ok = early.fit()
+	require.False(t, ok, "one that waits may have taken the place that is free")
+
+	// I1: 60 clients at once, who wait 12 s, 4 threads, 20 connections, a queue of 5, 2 s each.
+	i1 := measured{span: 8734 * ms, offered: 60, finished: 16, worked: 16, answered: 8234 * ms, inside: 22, busy: 4, stalling: 22, waits: true, limits: limits(4, 20, 5)}
+	_, ok = i1.fit()
+	require.False(t, ok, "who is half open finds room late, and may have left before")
+	i1.span, i1.finished, i1.worked, i1.answered, i1.inside, i1.gone, i1.unanswered, i1.waits = 12749*ms, 24, 24, 12249*ms, 14, 12, true, false
+	load, ok = i1.fit()
+	require.True(t, ok)
+	require.Equal(t, 12*time.Second, load.ClientTimeout)
+	require.Empty(t, load.effect(model.Step{Limit: "max_threads", To: "20"}), "2 or 22 of 60 are turned away, by how close together they came")
+	require.Equal(t, "with 100 connections nearly as many are turned away as now: 36 of 60", load.effect(model.Step{Limit: "max_connections", To: "100"}))
+}

@@ -110,18 +110,31 @@ func predictedCases() []predictedCase {
 	}
 }
 
+// workedOn is for how long the agent is asked after the clients have gone: the server works on the requests of
+// those that gave up.
+const workedOn = 8 * time.Second
+
 // watched runs the load beside an agent. seconds are those in trouble, told those of them
 // with a prediction; step is the first step of the last such answer.
 func (o *predictedCase) watched(c *rig.Case) (out counted, step rig.Step, seconds, told int) {
 	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
-	c.Wait(3 * time.Second) // an agent has been there before
+	c.Until("an agent that has been there before", func() bool {
+		c.Wait(time.Second)
+		doc, err := agent.Snapshot(c.Ctx)
+		c.Must(err)
+		l := doc.On(rig.Port)
+		return l != nil && l.Connector != nil && l.Connector.MaxThreads != nil && l.Connector.MaxConnections != nil
+	})
 	done := make(chan counted, 1)
 	go func() { done <- o.come(c) }()
+	var over <-chan time.Time
 	for {
 		select {
 		case out = <-done:
+			done, over = nil, time.After(workedOn)
+		case <-over:
 			return out, step, seconds, told
 		case <-time.After(time.Second):
 		}
