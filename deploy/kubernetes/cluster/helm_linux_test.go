@@ -93,7 +93,7 @@ func testChart(t *testing.T, c *cluster, chart *readme) {
 func testValues(t *testing.T, c *cluster) {
 	files, err := filepath.Glob(filepath.Join(root, "deploy/helm/tcpdiag/ci/*-values.yaml"))
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.NotEmpty(t, files)
 	for _, path := range files {
 		name := filepath.Base(path)
 		t.Run(name, func(t *testing.T) {
