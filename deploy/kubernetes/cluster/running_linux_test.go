@@ -64,7 +64,11 @@ func testRunning(t *testing.T, cgroup string) {
 	pods := c.pods(t, example, hasSidecar, 2)
 	t.Run("sidecar", func(t *testing.T) {
 		for _, pod := range pods {
-			l := c.said(t, pod)
+			var l listener
+			within(t, time.Minute, "the limits are found out", func() bool {
+				l = c.said(t, pod)
+				return l.Connector != nil
+			})
 			requireSeen(t, l)
 			require.NotNil(t, l.Pod, "by the downward API")
 			require.Equal(t, []string{pod.Namespace, pod.Name, "tomcat", string(pod.UID)}, []string{l.Pod.Namespace, l.Pod.Name, l.Pod.Container, l.Pod.UID})
