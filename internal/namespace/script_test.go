@@ -94,6 +94,7 @@ func (s *script) Connections([]sockdiag.ConnectionID, func(int, *sockdiag.Socket
 	s.isAsked("Connections")
 	return nil
 }
+
 func (s *script) Sockstat() (map[string]int, error) {
 	s.isAsked("Sockstat")
 	return nil, nil

@@ -2,14 +2,18 @@ package packet
 
 import "golang.org/x/net/bpf"
 
-const (
-	etherIPv4   = 0x0800 // linux/if_ether.h
-	etherIPv6   = 0x86dd
-	outgoing    = 4   // PACKET_OUTGOING, linux/if_packet.h
-	loopback    = 772 // ARPHRD_LOOPBACK, linux/if_arp.h
-	MaxFiltered = 100 // ports, so that the program fits in net.core.optmem_max
+// Always has the flags of which one suffices for a segment to be read.
+const Always = FlagSYN | FlagRST | FlagFIN
 
-	Always = FlagSYN | FlagRST | FlagFIN // segments with one of these are always read
+// MaxFiltered ports are the most that a filter names, so that its program fits in
+// net.core.optmem_max.
+const MaxFiltered = 100
+
+const (
+	etherIPv4 = 0x0800 // linux/if_ether.h
+	etherIPv6 = 0x86dd
+	outgoing  = 4   // PACKET_OUTGOING, linux/if_packet.h
+	loopback  = 772 // ARPHRD_LOOPBACK, linux/if_arp.h
 
 	// subsetMask has the bits in which the ports of a client of the subset and of its server are
 	// alike: a sixteenth are. The lowest is no such bit: connect(2) prefers ports of one parity.

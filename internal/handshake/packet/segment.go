@@ -57,9 +57,11 @@ var (
 	ErrNoHandshake = errors.New("packet: flags that no handshake has")
 )
 
+// IPv4Header is the length of an IPv4 header without options, in bytes.
+const IPv4Header = 20
+
 const (
 	protoTCP    = 6
-	IPv4Header  = 20 // without options
 	ipv6Header  = 40
 	tcpHeader   = 20 // without options
 	moreOrLater = 0x3fff
@@ -148,7 +150,7 @@ func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
 	return nil
 }
 
-// Loopback: only there a packet is both.
+// Loopback says whether the packet is of this host alone: only there one is both sent and received.
 func (s *Segment) Loopback() bool { return s.Incoming && s.Outgoing }
 
 func mapped(b []byte) (a Addr) {

@@ -87,12 +87,12 @@ func TestHostilePackets(t *testing.T) {
 		break4(32, 4<<4),  // TCP header too short
 		break4(32, 15<<4), // and too long
 		break4(33, packet.FlagSYN|packet.FlagFIN), // contradicting flags
-		break4(33, packet.FlagSYN|packet.FlagRST), //
+		break4(33, packet.FlagSYN|packet.FlagRST), // likewise
 		break4(33, 0),                             // none
 		break4(6, 0x20),                           // first fragment
 		break4(7, 0x10),                           // later fragment
 		break4(33, packet.FlagRST),                // for nobody
-		break4(33, packet.FlagRST|packet.FlagACK), //
+		break4(33, packet.FlagRST|packet.FlagACK), // likewise
 		break4(33, packet.FlagSYN|packet.FlagACK), // that we did not ask for
 		break4(12, 127),                           // from 127.18.x.x
 		break4(12, 224),                           // from multicast

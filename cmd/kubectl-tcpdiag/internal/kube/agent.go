@@ -61,8 +61,8 @@ func final(err error) bool {
 	return errors.As(err, &status) || errors.Is(err, errTooMuch) || NotThere(err)
 }
 
-// NotThere: it is an API server that does not find the object, and neither an agent nor another server
-// that does not know the path.
+// NotThere says whether an API server does not find the object: neither an agent nor another server
+// that does not know the path is meant.
 func NotThere(err error) bool {
 	var status api.APIStatus
 	return api.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind != ""
