@@ -83,19 +83,16 @@ func TestHostilePackets(t *testing.T) {
 		}
 	}
 	attacks := []func(i int) []byte{
-		break4(36, 0xaa),  // TCP checksum
-		break4(32, 4<<4),  // TCP header too short
-		break4(32, 15<<4), // and too long
-		break4(33, packet.FlagSYN|packet.FlagFIN), // contradicting flags
-		break4(33, packet.FlagSYN|packet.FlagRST), // likewise
-		break4(33, 0),                             // none
-		break4(6, 0x20),                           // first fragment
-		break4(7, 0x10),                           // later fragment
-		break4(33, packet.FlagRST),                // for nobody
-		break4(33, packet.FlagRST|packet.FlagACK), // likewise
-		break4(33, packet.FlagSYN|packet.FlagACK), // that we did not ask for
-		break4(12, 127),                           // from 127.18.x.x
-		break4(12, 224),                           // from multicast
+		// The TCP checksum; a TCP header that is too short, and too long.
+		break4(36, 0xaa), break4(32, 4<<4), break4(32, 15<<4),
+		// Flags that contradict one another, and none.
+		break4(33, packet.FlagSYN|packet.FlagFIN), break4(33, packet.FlagSYN|packet.FlagRST), break4(33, 0),
+		// The first fragment, and a later one.
+		break4(6, 0x20), break4(7, 0x10),
+		// A reset for nobody, with and without an ACK; an answer that nobody asked for.
+		break4(33, packet.FlagRST), break4(33, packet.FlagRST|packet.FlagACK), break4(33, packet.FlagSYN|packet.FlagACK),
+		// From 127.18.x.x, and from multicast.
+		break4(12, 127), break4(12, 224),
 	}
 	for _, attack := range attacks {
 		w.inject(t, 200, attack)
