@@ -287,7 +287,7 @@ func azure(t *testing.T, s *stack, address string) *server {
 		require.NoError(t, err)
 	}
 	of.start = func() func(os.Signal) {
-		stop := s.program(address, nil, filepath.Join(s.bin, "node_modules", ".bin", "azurite-blob"), "--silent", "--skipApiVersionCheck", "--keepAliveTimeout", "1", "--location", folder, "--blobHost", host, "--blobPort", port)
+		stop := s.program(address, nil, filepath.Join(s.bin, "node_modules", ".bin", "azurite-blob"), "--silent", "--skipApiVersionCheck", "--blobKeepAliveTimeout", "1", "--location", folder, "--blobHost", host, "--blobPort", port)
 		if !made { // the archiver does not make it: it has no right to
 			made = true
 			of.restore()

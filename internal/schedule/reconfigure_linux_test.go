@@ -108,7 +108,7 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	require.Equal(t, map[uint16]uint64{pa: 0, pb: 2}, totals)
 }
 
-// Beyond --max-listeners is not closed either.
+// Beyond --max-listeners is not closed either: one that is named comes before one that is not.
 func TestListenerThatIsCrowdedOutResetsNobody(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 1 })
 	late := l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:9000", Backlog: 5})
@@ -116,6 +116,8 @@ func TestListenerThatIsCrowdedOutResetsNobody(t *testing.T) {
 	l.queue(t, late.Addr, 3)
 	l.Sample()
 	l.listen(t, nettest.ListenOptions{Address: "127.0.0.1:8000", Backlog: 5})
+	require.EqualValues(t, 9000, only(t, l.scan(t)).Port, "what is watched stays")
+	l.change(t, func(o *Options) { o.All, o.Targets = true, []watchlist.Target{{Ports: []uint16{8000}}} })
 	snap := l.scan(t)
 	require.EqualValues(t, 8000, only(t, snap).Port)
 	require.Equal(t, 1, snap.Omitted)
