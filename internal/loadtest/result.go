@@ -22,6 +22,8 @@ type Result struct {
 	Knee      *Knee                  // nil where nothing is known of the rate
 	Settings  *Settings              // nil where Unplanned says why
 	Unplanned string
+
+	patience time.Duration // who left without an answer waited no longer; 0 where that is not known
 }
 
 // Clients are attempts to connect, each settled in one way or still open at the end.
@@ -48,6 +50,7 @@ func (r *Recorder) Results(slo time.Duration) []*Result {
 	out := make([]*Result, 0, len(courses))
 	for _, c := range courses {
 		res := c.result(slo)
+		res.patience = res.waitedAtMost(r.Ended)
 		var err error
 		if res.Settings, err = res.newSettings(slo, r.sysctl(res.Latest.ID.NetNS)); err != nil {
 			res.Unplanned = err.Error()

@@ -14,6 +14,7 @@ const maxCourses = 50
 // Recorder keeps the courses of a run. Not safe for concurrent use.
 type Recorder struct {
 	Began   time.Time
+	Ended   time.Duration   // of the command whose load this is, since Began; 0 while it runs
 	Last    *model.Snapshot // nil before the first
 	courses map[key]*Course
 	// Omitted are listeners beyond maxCourses.

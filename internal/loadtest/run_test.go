@@ -270,3 +270,30 @@ func TestSettingsOfAServerThatIsSlowForAWhile(t *testing.T) {
 	require.InDelta(t, .1, with(40).Load.ServiceTime.Seconds(), .001)
 	require.InDelta(t, .133, with(30).Load.ServiceTime.Seconds(), .004, "3 of 4 are answered in the time")
 }
+
+// Who left at the end of the command was no more patient than it took: settings under which a client
+// waits for longer than that serve nobody.
+func TestSettingsForClientsWhoLeave(t *testing.T) {
+	burst := func(ended time.Duration) *loadtest.Settings {
+		s := begin()
+		s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections}
+		totals := s.listener.Totals.Clients
+		totals.Outcomes[model.ClientConnected] += 56
+		s.second(4, 4)
+		for range 3 {
+			totals.Answers.Answered += 4
+			s.second(0, 4)
+		}
+		totals.Answers.Unanswered += 44
+		s.second(0, 4)
+		s.recorder.Ended = ended
+		r := s.recorder.Results(0)[0]
+		require.NotNil(t, r.Settings, r.Unplanned)
+		return r.Settings
+	}
+	patient, left := burst(0), burst(4*time.Second)
+	require.Greater(t, patient.Load.ClientTimeout, 10*time.Second)
+	require.Equal(t, 4*time.Second, left.Load.ClientTimeout)
+	require.Greater(t, left.Limits.Threads, patient.Limits.Threads)
+	require.GreaterOrEqual(t, left.Twice.Threads, 2*left.Limits.Threads-1, "the same patience")
+}

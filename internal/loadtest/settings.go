@@ -73,7 +73,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 		in.Rate *= 2
 	} else {
 		in.Requests *= 2
-		if s.Supposed {
+		if s.Supposed && r.patience == 0 {
 			in.ClientTimeout = 2*in.ClientTimeout - in.ServiceTime
 		}
 	}
@@ -158,6 +158,9 @@ func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
 			rounds := (in.Requests + in.Threads - 1) / in.Threads
 			in.ClientTimeout = time.Duration(rounds)*t.service + t.service/2
 		}
+		if slo == 0 && r.patience > 0 && (in.ClientTimeout == 0 || r.patience < in.ClientTimeout) {
+			in.ClientTimeout = r.patience
+		}
 		return in, nil
 	}
 	in.ServiceTime, in.Linger = t.slow(t.service), t.slow(t.linger)
@@ -167,6 +170,19 @@ func (r *Result) load(slo time.Duration) (in plan.Input, err error) {
 	in.Rate = rate * spare
 	in.Duration = max(time.Second, min(lasted, time.Duration(mostSimulated/in.Rate*float64(time.Second))))
 	return in, nil
+}
+
+// waitedAtMost is how long those can have waited who left without an answer: all had left when the
+// command ended. 0 where nobody left, or it has not ended.
+func (r *Result) waitedAtMost(ended time.Duration) time.Duration {
+	first := r.firstClient()
+	if r.Clients == nil || ended == 0 || first < 0 {
+		return 0
+	}
+	if o := &r.Clients.Outcomes; o[model.ClientGaveUp]+o[model.ClientStalled]+r.Clients.Answers.Unanswered == 0 {
+		return 0
+	}
+	return max(0, ended-r.begin(first))
 }
 
 // times are how long a request has a thread, and its connection a place of those that maxConnections

@@ -149,6 +149,7 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 			if w.recorder == nil || w.isOver() {
 				return code
 			}
+			w.recorder.Ended = time.Since(w.recorder.Began)
 			settled = time.After(max(o.settle, 0))
 		case <-settled:
 			return code
