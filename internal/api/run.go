@@ -115,7 +115,8 @@ type RunKnee struct {
 type RunSettings struct {
 	ServiceTimeSeconds float64 `json:"service_time_seconds"` // 0 where Counted
 	// MayWaitSeconds is how long a client may wait in what was simulated: --slo, else twice the time in
-	// service, or for clients that came at once as long as the threads in force take for all.
+	// service, or for clients that came at once as long as the threads in force take for all, and no longer
+	// than the command ran where clients left without an answer.
 	MayWaitSeconds float64 `json:"may_wait_seconds,omitempty"`
 	// Counted: connections are kept, and the limits are those that were held at once.
 	Counted     bool       `json:"counted,omitempty"`

@@ -40,7 +40,7 @@ func (r *Result) advise() {
 			continue
 		}
 		step, ok := said[c.limit]
-		if !ok {
+		if !ok || lowers(step) {
 			step = model.Step{Text: c.text, Setting: c.setting.Name(&r.Latest), File: advice.FoundIn(c.found), Limit: c.limit}
 		}
 		step.From, step.To, step.Effect = strconv.Itoa(c.from), strconv.Itoa(c.to), ""
@@ -50,6 +50,14 @@ func (r *Result) advise() {
 		}
 	}
 	a.Do = do
+}
+
+// lowers reports whether a step makes its limit less: of the worst moment that may be right, and no text
+// for what raises it.
+func lowers(s model.Step) bool {
+	from, err := strconv.Atoi(s.From)
+	to, err2 := strconv.Atoi(s.To)
+	return err == nil && err2 == nil && to < from
 }
 
 func (r *Result) limitChanges() []limitChange {

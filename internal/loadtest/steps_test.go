@@ -18,7 +18,11 @@ func TestStepsAreOfTheWholeRun(t *testing.T) {
 		s.second(40, 4)
 	}
 	s.listener.Verdict.Answer = model.Answer{
-		Do:  []model.Step{{Text: "see", Command: "jstack"}, {Text: "let in", Setting: "maxConnections", Limit: reading.StageMaxConnections, From: "4", To: "4000"}},
+		Do: []model.Step{
+			{Text: "see", Command: "jstack"},
+			{Text: "let in", Setting: "maxConnections", Limit: reading.StageMaxConnections, From: "4", To: "4000"},
+			{Text: "Let fewer wait", Setting: "acceptCount", Limit: reading.StageAcceptQueue, From: "5", To: "2"},
+		},
 		Not: "acceptCount: clients only wait longer.",
 	}
 	for range 5 {
@@ -53,6 +57,7 @@ func TestStepsAreOfTheWholeRun(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, r.Settings.Limits.AcceptCount, 16, "a quarter of a second of 66 clients a second")
 	require.Contains(t, raised, reading.StageAcceptQueue)
+	require.NotContains(t, raised[reading.StageAcceptQueue].Text, "fewer")
 	require.Empty(t, a.Not)
 	require.Equal(t, "4000", s.listener.Verdict.Answer.Do[1].To, "the snapshot's own stays as it was")
 }
