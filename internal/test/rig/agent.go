@@ -3,6 +3,7 @@ package rig
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ type Agent struct {
 	Address string
 	PID     int
 	Started time.Time
-	client  *http.Client
+	client  *http.Client // nil of an agent that others started: defaultClient
 	log     *bytes.Buffer
 }
 
@@ -56,7 +57,7 @@ func AgentArgs(address string, args []string) []string {
 
 // RunAgent runs a command that becomes an agent on an address.
 func RunAgent(ctx context.Context, address string, cmd *exec.Cmd) (*Agent, error) {
-	agent := &Agent{Cmd: cmd, Address: address, client: &http.Client{Timeout: 5 * time.Second}, log: new(bytes.Buffer)}
+	agent := &Agent{Cmd: cmd, Address: address, client: defaultClient(), log: new(bytes.Buffer)}
 	agent.Stdout, agent.Stderr = agent.log, agent.log
 	agent.Started = time.Now()
 	if err := agent.Start(); err != nil {
@@ -99,6 +100,8 @@ func (a *Agent) Metric(ctx context.Context, name string) (float64, error) {
 	return 0, fmt.Errorf("no metric %q", name)
 }
 
+func defaultClient() *http.Client { return &http.Client{Timeout: 5 * time.Second} }
+
 // Get answers the body of a page that must be there.
 func (a *Agent) Get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+a.Address+path, http.NoBody)
@@ -106,7 +109,7 @@ func (a *Agent) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	request.Close = true
-	answer, err := a.client.Do(request)
+	answer, err := cmp.Or(a.client, defaultClient()).Do(request)
 	if err != nil {
 		return nil, err
 	}
