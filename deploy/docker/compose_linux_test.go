@@ -59,7 +59,7 @@ func testCompose(t *testing.T, w *world) {
 			body, err = fetch(t, alertmanager+"/api/v2/alerts?filter="+url.QueryEscape(`alertname="TcpdiagBacklogOverflow"`))
 			return err == nil && strings.Contains(string(body), "TcpdiagBacklogOverflow")
 		})
-		require.Contains(t, string(body), "maxConnections is reached")
+		require.Contains(t, string(body), "all 10 threads busy, 20/20 connections")
 	})
 	t.Run("the snapshot tells why", func(t *testing.T) {
 		out := w.composed(t, snapshot)
