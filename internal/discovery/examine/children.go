@@ -12,8 +12,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
@@ -22,9 +20,7 @@ const (
 	childMemory   = 64 << 20
 	childCPU      = 2 * time.Second
 	childDeadline = 5 * time.Second
-	// patience is how many times its deadline an examination may last whose threads wait for a CPU.
-	patience   = 4
-	childFiles = 1024
+	childFiles    = 1024
 	// childHeap lets the garbage collector work before the memory ends.
 	childHeap = "GOMEMLIMIT=48MiB"
 	// maxAbandoned bounds the children that were killed and have not ended, some 10 MiB each: a
@@ -61,15 +57,14 @@ func mayBegin(abandoned *shares.Tally, owner string) error {
 // up everything before it reads what a stranger wrote. They are not waited for
 // beyond their deadline, not even for their end.
 type Children struct {
-	Command   func() *exec.Cmd            // makes one that ends in Serve
-	Deadline  time.Duration               // of one examination
-	RunDelay  func(pid int) time.Duration // how long a process has waited for a CPU: this is not counted; nil: not known
+	Command   func() *exec.Cmd // makes one that ends in Serve
+	Deadline  time.Duration    // of one examination
 	abandoned shares.Tally
 }
 
 // NewChildren takes the command that ends in Serve.
 func NewChildren(path string, args ...string) *Children {
-	return &Children{Deadline: childDeadline, RunDelay: runDelay, Command: func() *exec.Cmd {
+	return &Children{Deadline: childDeadline, Command: func() *exec.Cmd {
 		cmd := exec.Command(path, args...) //nolint:noctx // what waits for a context could wait for ever
 		cmd.Args[0] = "tcpdiag"
 		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childHeap}
@@ -89,7 +84,8 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData
 	if err != nil {
 		return nil, PerfData{}, fmt.Errorf("discovery: %w", err)
 	}
-	result, err := decode(c.patient(child))
+	_ = child.answer.SetReadDeadline(time.Now().Add(c.Deadline))
+	result, err := decode(child.answer)
 	data := received(child.passage)
 	_ = child.passage.Close()
 	ended := child.end(&c.abandoned, r.Owner)
@@ -100,53 +96,6 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData
 		_ = child.crash.Close()
 	}
 	return result, data, err
-}
-
-// runDelay is of a child, by the proc file system that shows our own processes.
-func runDelay(pid int) time.Duration {
-	proc, err := hostproc.NewFS("/proc")
-	if err != nil {
-		return 0
-	}
-	delay, _ := threads.RunDelay(proc, pid)
-	return delay
-}
-
-// patient reads an answer until the deadline. On a machine that is busy a child, which has the lowest
-// claim to a CPU, may wait for one all the time, and nothing hangs.
-type patient struct {
-	*child
-	began           time.Time
-	deadline, limit time.Duration
-	delay           func(pid int) time.Duration
-}
-
-func (c *Children) patient(ch *child) *patient {
-	p := &patient{ch, time.Now(), c.Deadline, patience * c.Deadline, c.RunDelay}
-	_ = ch.answer.SetReadDeadline(p.began.Add(p.deadline))
-	return p
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	for {
-		n, err := p.answer.Read(b)
-		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !p.extend() {
-			return n, err
-		}
-	}
-}
-
-// extend moves the deadline by what the child has waited for a CPU.
-func (p *patient) extend() bool {
-	if p.delay == nil {
-		return false
-	}
-	end := min(p.deadline+p.delay(p.cmd.Process.Pid), p.limit)
-	if end <= time.Since(p.began)+p.deadline/100 {
-		return false
-	}
-	_ = p.answer.SetReadDeadline(p.began.Add(end))
-	return true
 }
 
 // child is a started one.

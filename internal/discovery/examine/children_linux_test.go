@@ -51,22 +51,6 @@ func TestChildThatIsSilent(t *testing.T) {
 	require.Eventually(t, func() bool { return openFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
-// What a child waits for a CPU is not counted, within limits.
-func TestChildThatWaitsForACPU(t *testing.T) {
-	began := time.Now()
-	delayed := func(ready string) error {
-		children := shell("sleep " + ready + "; echo '{\"Failure\":\"read\"}'")
-		children.Deadline = 200 * time.Millisecond
-		began = time.Now()
-		children.RunDelay = func(int) time.Duration { return time.Since(began) }
-		_, _, err := children.Examine(t.Context(), Request{PID: 1, StartTime: 1})
-		return err
-	}
-	require.ErrorContains(t, delayed("0.5"), "read")
-	require.ErrorIs(t, delayed("600"), errDeadline)
-	require.GreaterOrEqual(t, time.Since(began), patience*200*time.Millisecond)
-}
-
 func openFiles(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
