@@ -5,22 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/incident/story"
-)
-
-const (
-	// sendWithin is the time for a log record, storeWithin for a recording.
-	sendWithin  = 10 * time.Second
-	storeWithin = 2 * time.Minute
 )
 
 // archiver reads the folder and sends what is in the spool.
@@ -39,7 +32,7 @@ type archiver struct {
 	log       *slog.Logger
 	now       func() time.Time
 
-	following map[string]*following
+	following map[string]*records.Recording
 	said      map[string]bool // recordings that cannot be opened
 	unopened  bool            // the folder could not be opened the last time
 	unkept    bool            // the spool could not be written to the last time
@@ -186,7 +179,7 @@ func (a *archiver) forget(ids []string) (changed bool) {
 // another time, and what the cursor has is passed over.
 func (a *archiver) leave(id string) {
 	if f := a.following[id]; f != nil {
-		f.close()
+		f.Close()
 		delete(a.following, id)
 	}
 }
@@ -203,17 +196,17 @@ func (a *archiver) follow(library *incident.Library, id string) (changed bool) {
 			}
 			return false
 		}
-		f = newFollowing(id, a.cluster, file, a.now())
+		f = records.Follow(id, a.cluster, file, a.now())
 		a.following[id] = f
 	}
-	events, ended, err := f.read(a.now())
+	events, ended, err := f.Read(a.now())
 	for i := range events {
 		if !a.keep(f, &events[i]) {
 			return changed
 		}
 		changed = true
 	}
-	stale := a.now().Sub(f.written) > a.stale
+	stale := a.now().Sub(f.Written) > a.stale
 	switch {
 	case err != nil:
 		a.unreadable(id, err)
@@ -221,7 +214,7 @@ func (a *archiver) follow(library *incident.Library, id string) (changed bool) {
 		return true
 	case !ended && !stale:
 		return changed
-	case f.reader == nil || f.last == nil:
+	case f.Empty():
 		a.unreadable(id, errors.New("it holds no frame"))
 		a.finished(id)
 		return true
@@ -242,8 +235,8 @@ func (a *archiver) finished(id string) {
 }
 
 // keep puts an event into the spool, unless an earlier run did.
-func (a *archiver) keep(f *following, e *event) bool {
-	p := a.cursor.Recordings[f.id]
+func (a *archiver) keep(f *records.Recording, e *records.Event) bool {
+	p := a.cursor.Recordings[f.ID]
 	if e.Number < p.Events {
 		return true
 	}
@@ -251,143 +244,57 @@ func (a *archiver) keep(f *following, e *event) bool {
 		e.Object = a.location(f)
 		data, err := json.Marshal(e)
 		if err == nil {
-			err = a.spool.put(kindEvent, e.Place.owner(), data)
+			err = a.spool.put(kindEvent, e.Origin.Owner(), data)
 		}
 		if err != nil {
 			a.kept(err)
-			a.leave(f.id)
+			a.leave(f.ID)
 			return false
 		}
 	}
 	p.Events = e.Number + 1
-	a.cursor.Recordings[f.id] = p
+	a.cursor.Recordings[f.ID] = p
 	return true
 }
 
-func (a *archiver) location(f *following) string {
+func (a *archiver) location(f *records.Recording) string {
 	if a.bucket == nil {
 		return ""
 	}
-	return locationOf(a.bucket, keyOf(&f.place, &f.reader.Header))
+	return locationOf(a.bucket, f.Key())
 }
 
 // finish puts the recording and the event of its end into the spool.
-func (a *archiver) finish(f *following) bool {
-	data, err := io.ReadAll(io.NewSectionReader(f.lines.file, 0, maxObject))
+func (a *archiver) finish(f *records.Recording) bool {
+	data, err := f.Whole()
 	if err != nil {
-		a.unreadable(f.id, err)
+		a.unreadable(f.ID, err)
 		return false
 	}
 	story, err := story.Tell(bytes.NewReader(data))
 	if err != nil {
-		a.unreadable(f.id, err)
-		a.finished(f.id)
+		a.unreadable(f.ID, err)
+		a.finished(f.ID)
 		return true
 	}
-	story.Summary.ID = f.id
+	story.Summary.ID = f.ID
 	story.Summary.CutOff()
 	if a.store != nil {
-		m := newManifest(f, story, data)
-		text, err := m.spooled(data)
+		m := records.NewManifest(f, story, data)
+		text, err := m.Spooled(data)
 		if err == nil {
-			err = a.spool.put(kindRecording, f.place.owner(), text)
+			err = a.spool.put(kindRecording, f.Owner(), text)
 		}
 		if err != nil {
 			a.kept(err)
-			a.leave(f.id)
+			a.leave(f.ID)
 			return false
 		}
 	}
-	if !a.keep(f, f.end(story)) {
+	if !a.keep(f, f.End(story)) {
 		return false
 	}
-	a.log.Info("an incident has ended", "id", f.id, "status", story.Summary.Status.String(), "cause", string(story.Summary.Cause))
-	a.finished(f.id)
+	a.log.Info("an incident has ended", "id", f.ID, "status", story.Summary.Status.String(), "cause", string(story.Summary.Cause))
+	a.finished(f.ID)
 	return true
-}
-
-// deliver sends what waits of a kind, the oldest first, until ctx is done. What fails is tried
-// again later: a log record before those behind it, recordings in turns.
-func (a *archiver) deliver(ctx context.Context, kind, to string, send func(context.Context, item, []byte) error) {
-	wait := backoff{least: time.Second, most: time.Minute}
-	var behind uint64
-	failed := false
-	for ctx.Err() == nil {
-		i, ok := a.spool.first(kind, behind)
-		switch {
-		case !ok && !failed:
-			behind = 0
-			select {
-			case <-a.spool.wake[kind]:
-			case <-ctx.Done():
-			}
-			continue
-		case !ok:
-			behind, failed = 0, false
-			wait.wait(ctx)
-			continue
-		}
-		data, err := a.spool.read(i)
-		if err == nil {
-			err = send(ctx, i, data)
-		} else { // it was dropped for another
-			a.spool.done(i)
-			continue
-		}
-		switch {
-		case err == nil:
-			a.spool.done(i)
-			a.metrics.reached.WithLabelValues(to).Set(float64(a.now().Unix()))
-			wait.reset()
-		case errors.Is(err, errForGood):
-			a.log.Error("refused for good", "what", kind, "of", i.owner, "by", to, "err", oneLine(err.Error()))
-			a.rejected(kind)
-			a.spool.done(i)
-		case ctx.Err() == nil:
-			a.metrics.retries.WithLabelValues(to).Inc()
-			a.log.Warn("it is tried again", "what", kind, "to", to, "waiting", a.spool.waiting(kind), "err", oneLine(err.Error()))
-			failed = true
-			if kind == kindRecording {
-				behind = i.number
-			}
-			wait.wait(ctx)
-		}
-	}
-}
-
-func (a *archiver) rejected(kind string) {
-	if kind == kindEvent {
-		a.metrics.records.WithLabelValues(outcomeRejected).Inc()
-		return
-	}
-	a.metrics.recordings.WithLabelValues(outcomeRejected).Inc()
-}
-
-func (a *archiver) sendEvent(ctx context.Context, _ item, data []byte) error {
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
-		return errors.Join(errForGood, err)
-	}
-	if err := a.collector.send(ctx, &e); err != nil {
-		return err
-	}
-	a.metrics.records.WithLabelValues(outcomeSent).Inc()
-	return nil
-}
-
-func (a *archiver) storeRecording(ctx context.Context, _ item, data []byte) error {
-	head, rest, ok := cutLine(data)
-	var m manifest
-	if err := json.Unmarshal(head, &m); err != nil || !ok {
-		return fmt.Errorf("%w: damaged in the spool", errForGood)
-	}
-	ctx, cancel := context.WithTimeout(ctx, storeWithin)
-	defer cancel()
-	outcome, err := a.store.put(ctx, &m, rest)
-	if err != nil {
-		return err
-	}
-	a.metrics.recordings.WithLabelValues(outcome).Inc()
-	a.log.Info("a recording is in the bucket", "key", m.Key, "outcome", outcome, "bytes", len(rest))
-	return nil
 }

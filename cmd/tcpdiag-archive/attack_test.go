@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 func sampleID(n int) string { return fmt.Sprintf("%06d-20260102T030405Z-8080", n) }
@@ -29,7 +31,7 @@ func TestHostileNamesInABucket(t *testing.T) {
 	f := newFakeS3(t)
 	now := time.Now().UTC()
 	id := "000001-" + now.Format("20060102T150405Z") + "-8080"
-	day := now.Format(dayForm)
+	day := now.Format(records.DayForm)
 	put := func(key string) {
 		f.objects[key] = sample(t)
 		f.about[key] = http.Header{
@@ -37,13 +39,13 @@ func TestHostileNamesInABucket(t *testing.T) {
 			"X-Amz-Meta-Host": {"=?utf-8?q?=E2=80=AE?="}, "X-Amz-Meta-Other": {"not an archiver's"},
 		}
 	}
-	good := "shop/" + day + "/orders/pod/" + id + suffix
+	good := "shop/" + day + "/orders/pod/" + id + records.Suffix
 	put(good)
-	put("shop/" + day + "/or\x1b[31mders/pod/" + id + suffix)
-	put("shop/" + day + "/orders/po\u202ed/" + id + suffix)
-	put("\x1b[2J/" + day + "/orders/pod/" + id + suffix)
-	put("../" + day + "/orders/pod/" + id + suffix)
-	put("shop/" + day + "/orders/pod/../../" + id + suffix)
+	put("shop/" + day + "/or\x1b[31mders/pod/" + id + records.Suffix)
+	put("shop/" + day + "/orders/po\u202ed/" + id + records.Suffix)
+	put("\x1b[2J/" + day + "/orders/pod/" + id + records.Suffix)
+	put("../" + day + "/orders/pod/" + id + records.Suffix)
+	put("shop/" + day + "/orders/pod/../../" + id + records.Suffix)
 	code, stdout, stderr := command(t, "list", "--bucket", f.bucket())
 	require.Equal(t, exitOK, code, stderr)
 	require.Equal(t, 2, strings.Count(stdout, "\n"), stdout)
@@ -56,8 +58,8 @@ func TestHostileNamesInABucket(t *testing.T) {
 	require.Len(t, answer.Recordings, 1)
 	require.Equal(t, good, answer.Recordings[0].Key)
 	require.NotContains(t, answer.Recordings[0].About, "other")
-	require.LessOrEqual(t, len(answer.Recordings[0].About["cause"]), longestName)
-	for _, one := range []string{"\x1b[31m", "../../../etc/passwd", "shop/" + day + "/or\x1b[31mders/pod/" + id + suffix, "-rf"} {
+	require.LessOrEqual(t, len(answer.Recordings[0].About["cause"]), records.LongestName)
+	for _, one := range []string{"\x1b[31m", "../../../etc/passwd", "shop/" + day + "/or\x1b[31mders/pod/" + id + records.Suffix, "-rf"} {
 		code, _, stderr = command(t, "report", "--bucket", f.bucket(), "--", one)
 		require.NotEqual(t, exitOK, code, one)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
@@ -73,9 +75,11 @@ func TestLongBucketOfManyObjects(t *testing.T) {
 	name := func(n int) string {
 		return fmt.Sprintf("%06d-%s-8080", n, midnight.Add(time.Duration(n)*time.Millisecond).Format("20060102T150405Z"))
 	}
-	key := func(n int) string { return "shop/" + midnight.Format(dayForm) + "/orders/pod/" + name(n) + suffix }
+	key := func(n int) string {
+		return "shop/" + midnight.Format(records.DayForm) + "/orders/pod/" + name(n) + records.Suffix
+	}
 	for n := range 50_000 {
-		f.names = append(f.names, key(n), key(n)+sumSuffix)
+		f.names = append(f.names, key(n), key(n)+records.SumSuffix)
 	}
 	f.objects[key(77)] = sample(t)
 	code, stdout, stderr := command(t, "list", "--bucket", f.bucket(), "--since", "48h", "--limit", "3")
@@ -160,7 +164,7 @@ func TestWhatWasRemovedIsForgotten(t *testing.T) {
 	now := time.Now()
 	a := &archiver{
 		cursor: &cursor{Recordings: map[string]progress{sampleID(1): {Events: 3, Done: true}}}, now: func() time.Time { return now },
-		following: make(map[string]*following), said: make(map[string]bool),
+		following: make(map[string]*records.Recording), said: make(map[string]bool),
 	}
 	require.True(t, a.forget(nil))
 	require.False(t, a.forget(nil))
@@ -200,7 +204,7 @@ func TestSpoolsDiskIsFull(t *testing.T) {
 // What answers at the address may be no collector: a proxy's page, or a redirect to one, takes no record.
 func TestAPageIsNoCollector(t *testing.T) {
 	to, dir := newReceiver(t), t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, sampleID(1)+suffix), endedSample(t), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, sampleID(1)+records.Suffix), endedSample(t), 0o600))
 	to.answer(http.StatusFound)
 	r := start(t, "--incident-dir", dir, "--spool", t.TempDir(), "--otlp-endpoint", to.URL)
 	eventually(t, "it is refused", func() bool { return strings.Contains(r.log.String(), "it is tried again") })

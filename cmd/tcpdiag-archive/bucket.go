@@ -19,6 +19,8 @@ import (
 	_ "gocloud.dev/blob/gcsblob"   // gs://
 	_ "gocloud.dev/blob/s3blob"    // s3://
 	"gocloud.dev/gcerrors"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // bucketURL is checked before anything is opened: some stores are asked for that.
@@ -95,7 +97,7 @@ func (s *store) close() {
 // put writes a recording and its checksum beside it. To write is all that it has to be
 // allowed: that there is one of this key is the answer of a write on condition. Only then
 // it asks for the checksum of what is there; who may not takes it for present.
-func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome string, err error) {
+func (s *store) put(ctx context.Context, m *records.Manifest, data []byte) (outcome string, err error) {
 	defer func() {
 		if isMissing(err) { // the libraries' own words fill a page
 			err = fmt.Errorf("%w: %s: make it, an archiver has no right to; recordings wait in the spool", errNoBucket, locationOf(s.url, ""))
@@ -107,7 +109,7 @@ func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome stri
 	if err != nil {
 		return "", err
 	}
-	outcome, err = write(ctx, b, m.Key, data, m.metadata(), "application/x-ndjson")
+	outcome, err = write(ctx, b, m.Key, data, m.Metadata(), "application/x-ndjson")
 	if err != nil {
 		return "", err
 	}
@@ -118,14 +120,14 @@ func (s *store) put(ctx context.Context, m *manifest, data []byte) (outcome stri
 			return outcomePresent, nil
 		}
 		if !same { // another machine of the same name and cluster: both are kept
-			key = key[:len(key)-len(suffix)] + "-" + m.SHA256[:12] + suffix
-			if outcome, err = write(ctx, b, key, data, m.metadata(), "application/x-ndjson"); err != nil {
+			key = key[:len(key)-len(records.Suffix)] + "-" + m.SHA256[:12] + records.Suffix
+			if outcome, err = write(ctx, b, key, data, m.Metadata(), "application/x-ndjson"); err != nil {
 				return "", err
 			}
 		}
 	}
 	sum := fmt.Appendf(nil, "%s  %s\n", m.SHA256, path.Base(key))
-	if _, err := write(ctx, b, key+sumSuffix, sum, nil, "text/plain; charset=utf-8"); err != nil {
+	if _, err := write(ctx, b, key+records.SumSuffix, sum, nil, "text/plain; charset=utf-8"); err != nil {
 		return "", err
 	}
 	return outcome, nil
@@ -178,7 +180,7 @@ func isSame(ctx context.Context, b *blob.Bucket, key, sum string) (same, known b
 func write(ctx context.Context, b *blob.Bucket, key string, data []byte, about map[string]string, kind string) (string, error) {
 	o := &blob.WriterOptions{
 		ContentType: kind, Metadata: about, IfNotExist: true,
-		BufferSize: maxObject, MaxConcurrency: 1, // in one piece, which needs one right
+		BufferSize: records.MaxObject, MaxConcurrency: 1, // in one piece, which needs one right
 	}
 	// Upload and without ContentMD5, since a Writer of azureblob panics where the store refuses
 	// (gocloud.dev v0.47.0, Writer.Close). The SHA-256 is in the metadata.

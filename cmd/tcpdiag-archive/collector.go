@@ -24,6 +24,8 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
 	collogpb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // collector sends log records by OTLP over HTTP, one a request: so they arrive in order, and
@@ -146,7 +148,7 @@ func (a *answers) forGood() bool {
 }
 
 // send hands over a record, and returns once the collector has it.
-func (c *collector) send(ctx context.Context, e *event) error {
+func (c *collector) send(ctx context.Context, e *records.Event) error {
 	record, err := recordOf(ctx, e)
 	if err != nil {
 		return errors.Join(errForGood, err)
@@ -171,7 +173,7 @@ func (*caught) ForceFlush(context.Context) error { return nil }
 
 // recordOf is an event by the semantic conventions: whose it is in the resource, what
 // happened in the attributes. Those that have no convention begin with tcpdiag.
-func recordOf(ctx context.Context, e *event) (sdklog.Record, error) {
+func recordOf(ctx context.Context, e *records.Event) (sdklog.Record, error) {
 	var c caught
 	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(&c), sdklog.WithResource(resource.NewWithAttributes(semconv.SchemaURL, resourceOf(e)...)))
 	var r otellog.Record
@@ -180,7 +182,7 @@ func recordOf(ctx context.Context, e *event) (sdklog.Record, error) {
 	r.SetObservedTimestamp(time.Now())
 	severity := otellog.SeverityWarn
 	switch {
-	case e.Kind == eventEnd:
+	case e.Kind == records.EventEnd:
 		severity = otellog.SeverityInfo
 	case e.Severe:
 		severity = otellog.SeverityError
@@ -193,7 +195,7 @@ func recordOf(ctx context.Context, e *event) (sdklog.Record, error) {
 	return c.record, provider.Shutdown(ctx)
 }
 
-func resourceOf(e *event) []attribute.KeyValue {
+func resourceOf(e *records.Event) []attribute.KeyValue {
 	out := []attribute.KeyValue{semconv.ServiceName("tcpdiag")}
 	add := func(value string, of func(string) attribute.KeyValue) {
 		if value != "" {
@@ -201,17 +203,17 @@ func resourceOf(e *event) []attribute.KeyValue {
 		}
 	}
 	add(e.Version, semconv.ServiceVersion)
-	add(e.Place.Host, semconv.HostName)
-	add(e.Place.Cluster, semconv.K8SClusterName)
-	add(e.Place.Namespace, semconv.K8SNamespaceName)
-	add(e.Place.Pod, semconv.K8SPodName)
-	add(e.Place.PodUID, semconv.K8SPodUID)
-	add(e.Place.Container, semconv.K8SContainerName)
-	add(e.Place.ContainerID, semconv.ContainerID)
+	add(e.Origin.Host, semconv.HostName)
+	add(e.Origin.Cluster, semconv.K8SClusterName)
+	add(e.Origin.Namespace, semconv.K8SNamespaceName)
+	add(e.Origin.Pod, semconv.K8SPodName)
+	add(e.Origin.PodUID, semconv.K8SPodUID)
+	add(e.Origin.Container, semconv.K8SContainerName)
+	add(e.Origin.ContainerID, semconv.ContainerID)
 	return out
 }
 
-func attributesOf(e *event) []attribute.KeyValue {
+func attributesOf(e *records.Event) []attribute.KeyValue {
 	out := []attribute.KeyValue{
 		attribute.String("log.record.uid", e.UID),
 		attribute.String("tcpdiag.incident.id", e.Incident),

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // cursorFile is where the spool remembers what was done of the folder's recordings.
@@ -49,7 +51,7 @@ func loadCursor(s *spool) (*cursor, error) {
 		}
 	}
 	s.each(kindEvent, func(data []byte) {
-		var e event
+		var e records.Event
 		if json.Unmarshal(data, &e) == nil {
 			p := c.Recordings[e.Incident]
 			p.Events = max(p.Events, e.Number+1)
@@ -57,8 +59,8 @@ func loadCursor(s *spool) (*cursor, error) {
 		}
 	})
 	s.each(kindRecording, func(data []byte) {
-		var m manifest
-		if head, _, ok := cutLine(data); ok && json.Unmarshal(head, &m) == nil {
+		var m records.Manifest
+		if head, _, ok := records.CutLine(data); ok && json.Unmarshal(head, &m) == nil {
 			p := c.Recordings[m.ID]
 			p.Done = true
 			c.Recordings[m.ID] = p

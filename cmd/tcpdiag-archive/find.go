@@ -17,6 +17,7 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 )
@@ -45,9 +46,9 @@ type found struct {
 
 // parseKey is false for what is no recording's: an archiver writes keys of safe characters alone.
 func parseKey(key string) (found, bool) {
-	name, ours := strings.CutSuffix(key, suffix)
+	name, ours := strings.CutSuffix(key, records.Suffix)
 	parts := strings.Split(name, "/")
-	if !ours || len(parts) != 5 || slices.ContainsFunc(parts, func(part string) bool { return segment(part) != part }) {
+	if !ours || len(parts) != 5 || slices.ContainsFunc(parts, func(part string) bool { return records.KeyPart(part) != part }) {
 		return found{}, false
 	}
 	id := parts[4]
@@ -57,7 +58,7 @@ func parseKey(key string) (found, bool) {
 	if !incident.IsID(id) {
 		return found{}, false
 	}
-	at, err := beganAt(id)
+	at, err := records.BeganAt(id)
 	if err != nil {
 		return found{}, false
 	}
@@ -124,11 +125,11 @@ func (a *archive) each(ctx context.Context, prefix, delimiter string, see func(*
 // clusters are the first parts of keys, or the one that was given.
 func (a *archive) clusters(ctx context.Context, given string) (out []string, err error) {
 	if given != "" {
-		return []string{segment(given)}, nil
+		return []string{records.KeyPart(given)}, nil
 	}
 	err = a.each(ctx, "", "/", func(o *blob.ListObject) error {
 		name, folder := strings.CutSuffix(o.Key, "/")
-		if !o.IsDir || !folder || segment(name) != name {
+		if !o.IsDir || !folder || records.KeyPart(name) != name {
 			return nil // a stranger's
 		}
 		if out = append(out, name); len(out) > maxClusters {
@@ -155,9 +156,9 @@ func (a *archive) list(ctx context.Context, q query) (out []found, more bool, er
 	for day := q.to.UTC(); !day.Before(q.from.UTC().Truncate(24 * time.Hour)); day = day.AddDate(0, 0, -1) {
 		var of []found
 		for _, c := range clusters {
-			prefix := path.Join(c, day.Format(dayForm)) + "/"
+			prefix := path.Join(c, day.Format(records.DayForm)) + "/"
 			if q.namespace != "" {
-				prefix += segment(q.namespace) + "/"
+				prefix += records.KeyPart(q.namespace) + "/"
 			}
 			err := a.each(ctx, prefix, "", func(o *blob.ListObject) error {
 				if f, ok := parseKey(o.Key); ok && !f.Began.Before(q.from.Truncate(time.Second)) && !f.Began.After(q.to) {
@@ -195,14 +196,14 @@ func (a *archive) find(ctx context.Context, name, cluster string) (string, error
 	if !incident.IsID(name) {
 		return "", usagef("%.100q is neither the ID of an incident nor the key of a recording: list has them", name)
 	}
-	f, _ := parseKey("c/d/n/p/" + name + suffix)
+	f, _ := parseKey("c/d/n/p/" + name + records.Suffix)
 	clusters, err := a.clusters(ctx, cluster)
 	if err != nil {
 		return "", err
 	}
 	var keys []string
 	for _, c := range clusters {
-		err := a.each(ctx, path.Join(c, f.Began.Format(dayForm))+"/", "", func(o *blob.ListObject) error {
+		err := a.each(ctx, path.Join(c, f.Began.Format(records.DayForm))+"/", "", func(o *blob.ListObject) error {
 			if is, ok := parseKey(o.Key); ok && is.ID == name {
 				keys = append(keys, o.Key)
 			}
@@ -231,14 +232,14 @@ func (a *archive) read(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: cannot be read: %s", key, oneLine(explained(err).Error()))
 	}
 	defer func() { _ = r.Close() }()
-	if r.Size() > maxObject {
+	if r.Size() > records.MaxObject {
 		return nil, fmt.Errorf("%s: %d bytes, larger than a recording of tcpdiag can be", key, r.Size())
 	}
-	data, err := io.ReadAll(io.LimitReader(r, maxObject+1))
+	data, err := io.ReadAll(io.LimitReader(r, records.MaxObject+1))
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be read to its end: %s", key, oneLine(err.Error()))
 	}
-	if len(data) > maxObject {
+	if len(data) > records.MaxObject {
 		return nil, fmt.Errorf("%s: larger than a recording of tcpdiag can be", key)
 	}
 	sum := sha256.Sum256(data)
@@ -253,7 +254,7 @@ func (a *archive) checksum(ctx context.Context, key string) string {
 	if about, err := a.bucket.Attributes(ctx, key); err == nil && about.Metadata["sha256"] != "" {
 		return about.Metadata["sha256"]
 	}
-	r, err := a.bucket.NewReader(ctx, key+sumSuffix, nil)
+	r, err := a.bucket.NewReader(ctx, key+records.SumSuffix, nil)
 	if err != nil {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/term"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/watch"
@@ -100,7 +101,7 @@ func known(about map[string]string) map[string]string {
 	out := make(map[string]string)
 	for _, name := range []string{"sha256", "status", "cause", "host", "began", "lasted", "turned_away"} {
 		if value := about[name]; value != "" {
-			out[name] = bounded(value)
+			out[name] = records.Printable(value)
 		}
 	}
 	return out

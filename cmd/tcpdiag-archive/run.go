@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 )
 
@@ -69,7 +70,7 @@ func (o *runOptions) validate() error {
 		return usagef("--interval %v: give a time from 100ms to 1m", o.interval)
 	case o.grace < 0 || o.grace > 10*time.Minute:
 		return usagef("--shutdown-grace %v: give a time to 10m", o.grace)
-	case segment(o.cluster) != o.cluster:
+	case records.KeyPart(o.cluster) != o.cluster:
 		return usagef("--cluster: give letters, digits, dots, dashes and underscores")
 	}
 	return nil
@@ -100,7 +101,7 @@ func (o *runOptions) run(cmd *cobra.Command, stderr io.Writer) error {
 	}
 	a := &archiver{
 		dir: o.dir, cluster: o.cluster, interval: o.interval, grace: o.grace, stale: recording.Silent, log: log, now: time.Now,
-		following: make(map[string]*following), said: make(map[string]bool),
+		following: make(map[string]*records.Recording), said: make(map[string]bool),
 	}
 	if err := a.ends(cmd, o); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -279,11 +280,11 @@ func TestWhatABucketMayHold(t *testing.T) {
 	bucket := t.TempDir()
 	whole := sample(t)
 	put := func(pod, id string, text []byte, sum string) {
-		file := filepath.Join(bucket, "c", "2026-01-02", "shop", pod, id+suffix)
+		file := filepath.Join(bucket, "c", "2026-01-02", "shop", pod, id+records.Suffix)
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, text, 0o600))
 		if sum != "" {
-			require.NoError(t, os.WriteFile(file+sumSuffix, []byte(sum+"  x\n"), 0o600))
+			require.NoError(t, os.WriteFile(file+records.SumSuffix, []byte(sum+"  x\n"), 0o600))
 		}
 	}
 	good := sha256.Sum256(whole)
@@ -291,7 +292,7 @@ func TestWhatABucketMayHold(t *testing.T) {
 	put("a", id(1), whole, hex.EncodeToString(good[:]))
 	put("a", id(2), whole[:len(whole)/2], hex.EncodeToString(good[:]))
 	put("a", id(3), []byte("<html>foreign</html>\n"), "")
-	put("a", id(4), bytes.Repeat([]byte("x"), maxObject+1), "")
+	put("a", id(4), bytes.Repeat([]byte("x"), records.MaxObject+1), "")
 	put("a", id(5), nil, "")
 	put("a", id(6), whole, "")
 	put("b", id(6), whole, "")
@@ -310,7 +311,7 @@ func TestWhatABucketMayHold(t *testing.T) {
 		require.Equal(t, 1, strings.Count(stderr, "\n"), "one line: %s", stderr)
 		require.NotContains(t, stderr, "html")
 	}
-	code, _, stderr := command(t, "report", "c/2026-01-02/shop/b/"+id(6)+suffix, "--bucket", "file://"+bucket)
+	code, _, stderr := command(t, "report", "c/2026-01-02/shop/b/"+id(6)+records.Suffix, "--bucket", "file://"+bucket)
 	require.Equal(t, exitOK, code, stderr)
 	for _, args := range [][]string{
 		{},

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // The kinds of what waits in the spool.
@@ -127,19 +129,16 @@ func (s *spool) list() error {
 
 // ownerOf is whose an item is, of an earlier run.
 func ownerOf(kind string, data []byte) string {
-	var e event
-	var m manifest
+	var e records.Event
+	var m records.Manifest
 	if kind == kindEvent && json.Unmarshal(data, &e) == nil {
-		return e.Place.owner()
+		return e.Origin.Owner()
 	}
-	if head, _, ok := cutLine(data); ok && json.Unmarshal(head, &m) == nil {
-		return m.Place.owner()
+	if head, _, ok := records.CutLine(data); ok && json.Unmarshal(head, &m) == nil {
+		return m.Origin.Owner()
 	}
 	return ""
 }
-
-// owner is whose share of the spool a place's incidents are.
-func (p *place) owner() string { return p.Host + "/" + p.Namespace + "/" + p.Pod + "/" + p.PodUID }
 
 // put adds an item. Where there is no room, something else is dropped for it, or it.
 func (s *spool) put(kind, owner string, data []byte) error {
@@ -227,7 +226,7 @@ func (s *spool) read(i item) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, maxObject+maxBody))
+	return io.ReadAll(io.LimitReader(f, records.MaxObject+records.MaxBody))
 }
 
 // release lets those who send know that there is more: after the cursor was written, so

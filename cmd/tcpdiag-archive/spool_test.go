@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
-	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -55,7 +54,7 @@ func TestSpoolOfAnEarlierRun(t *testing.T) {
 	s, _ := newSpool(t, dir, 1<<20)
 	_, err := openSpool(dir, 1<<20, quiet())
 	require.ErrorContains(t, err, "another archiver uses it")
-	e, err := json.Marshal(event{Incident: "000001-20260102T030405Z-8080", Number: 4, Place: place{Host: "n"}})
+	e, err := json.Marshal(records.Event{Incident: "000001-20260102T030405Z-8080", Number: 4, Origin: records.Origin{Host: "n"}})
 	require.NoError(t, err)
 	require.NoError(t, s.put(kindEvent, "n///", e))
 	_, ok := s.first(kindEvent, 0)
@@ -75,38 +74,6 @@ func TestSpoolOfAnEarlierRun(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A record is read when its line is whole, wherever the writer is.
-func TestFollowingAFileByteByByte(t *testing.T) {
-	text := endedSample(t)
-	file := filepath.Join(t.TempDir(), "r")
-	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	in, err := os.Open(file)
-	require.NoError(t, err)
-	f := newFollowing("000001-20260102T030405Z-8080", "c", in, time.Now())
-	defer f.close()
-	var got []event
-	ended := false
-	for at := 0; at < len(text); {
-		n := min(len(text)-at, 997)
-		out, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = out.Write(text[at : at+n])
-		require.NoError(t, err)
-		require.NoError(t, out.Close())
-		at += n
-		events, end, err := f.read(time.Now())
-		require.NoError(t, err)
-		got, ended = append(got, events...), end
-	}
-	require.True(t, ended)
-	story, err := story.Tell(bytes.NewReader(text))
-	require.NoError(t, err)
-	require.Zero(t, f.reader.Damaged)
-	require.Equal(t, eventBegin, got[0].Kind)
-	require.Equal(t, story.Summary.Frames, f.summary.Frames)
-	require.Contains(t, f.end(story).Body, "What: ")
-}
-
 // A recording whose agent was killed ends for the archiver when it is not written any more.
 func TestStaleRecordingIsStored(t *testing.T) {
 	dir := t.TempDir()
@@ -117,7 +84,7 @@ func TestStaleRecordingIsStored(t *testing.T) {
 	s, _ := newSpool(t, t.TempDir(), 64<<20)
 	a := &archiver{
 		dir: dir, cluster: "c", stale: recording.Silent, log: quiet(), now: func() time.Time { return now }, beat: func() {},
-		following: make(map[string]*following), said: make(map[string]bool), spool: s, store: new(store), metrics: newMetrics(s),
+		following: make(map[string]*records.Recording), said: make(map[string]bool), spool: s, store: new(store), metrics: newMetrics(s),
 	}
 	var err error
 	a.cursor, err = loadCursor(s)
@@ -150,11 +117,11 @@ func TestBackoffIsBounded(t *testing.T) {
 
 func TestKeysAreSafe(t *testing.T) {
 	h := &recording.Header{ID: "000001-20260102T030405Z-8080", Began: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Host: "../../etc"}
-	p := placeOf("c", h, &model.Listener{})
-	require.Equal(t, "c/2026-01-02/_host/.._.._etc/"+h.ID+suffix, keyOf(&p, h))
-	p = place{Cluster: "c", Namespace: "..", Pod: "a/b\x00\n"}
-	require.Equal(t, "c/2026-01-02/_/a_b__/"+h.ID+suffix, keyOf(&p, h))
-	f, ok := parseKey(keyOf(&p, h))
+	p := records.OriginOf("c", h, &model.Listener{})
+	require.Equal(t, "c/2026-01-02/_host/.._.._etc/"+h.ID+records.Suffix, records.KeyOf(&p, h))
+	p = records.Origin{Cluster: "c", Namespace: "..", Pod: "a/b\x00\n"}
+	require.Equal(t, "c/2026-01-02/_/a_b__/"+h.ID+records.Suffix, records.KeyOf(&p, h))
+	f, ok := parseKey(records.KeyOf(&p, h))
 	require.True(t, ok)
 	require.Equal(t, h.Began, f.Began)
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // Who may only write stores, and stores once: that there is one of a key is the answer of the write.
@@ -23,9 +25,9 @@ func TestTheRightToWriteIsEnough(t *testing.T) {
 	require.Equal(t, exitOK, first.stop())
 	keys := f.keys()
 	require.Len(t, keys, 2)
-	require.True(t, strings.HasSuffix(keys[0], id+suffix))
+	require.True(t, strings.HasSuffix(keys[0], id+records.Suffix))
 	written := f.objects[keys[0]]
-	want, err := os.ReadFile(filepath.Join(dir, id+suffix))
+	want, err := os.ReadFile(filepath.Join(dir, id+records.Suffix))
 	require.NoError(t, err)
 	require.Equal(t, want, written)
 	f.set(func() { require.Equal(t, map[string]int{http.MethodPut: 2}, f.asked, "it asks for nothing") })
@@ -74,7 +76,7 @@ func TestWhatIsDroppedIsCounted(t *testing.T) {
 	const recordings = 7
 	large := largeSample(t, 7<<20)
 	for n := range recordings {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, sampleID(n)+suffix), large, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, sampleID(n)+records.Suffix), large, 0o600))
 	}
 	r := start(t, "--incident-dir", dir, "--spool", spool, "--spool-max-mib", "32", "--bucket", f.bucket(), "--web.listen-address", address)
 	metric := func(line string) func() bool {
@@ -86,6 +88,6 @@ func TestWhatIsDroppedIsCounted(t *testing.T) {
 	eventually(t, "the others are stored", metric(`tcpdiag_archive_recordings_total{outcome="stored"} 4`))
 	require.Len(t, f.keys(), 2*(recordings-3))
 	for n := range recordings {
-		require.Equal(t, n >= 3, strings.Contains(strings.Join(f.keys(), " "), sampleID(n)+suffix), "the oldest go first")
+		require.Equal(t, n >= 3, strings.Contains(strings.Join(f.keys(), " "), sampleID(n)+records.Suffix), "the oldest go first")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
 )
 
 // TestStackUndisturbed: an agent that records an incident, by turns with and without an archiver that
@@ -21,7 +23,7 @@ func TestStackUndisturbed(t *testing.T) {
 	s.program(address, nil, filepath.Join(s.bin, "tcpdiag"), "agent", "--all", "--web.listen-address", address, "--incident-dir", dir)
 	overfull(t)
 	eventually(t, "an incident is recorded", func() bool {
-		files, _ := filepath.Glob(filepath.Join(dir, "*"+suffix))
+		files, _ := filepath.Glob(filepath.Join(dir, "*"+records.Suffix))
 		return len(files) > 0
 	})
 	const turn = 20 * time.Second

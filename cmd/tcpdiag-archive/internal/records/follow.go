@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ type wholeLines struct {
 	changed   time.Time // by the file system
 }
 
-// Read implements io.Reader. Behind io.EOF there may be more at another time.
+// Read implements io.reader. Behind io.EOF there may be more at another time.
 func (w *wholeLines) Read(p []byte) (int, error) {
 	if w.at == w.until {
 		if err := w.extend(); err != nil {
@@ -65,32 +65,48 @@ func (w *wholeLines) extend() error {
 	return nil
 }
 
-// following is a recording that is read as it grows.
-type following struct {
-	id      string
+// Recording is a recording that is read as it grows.
+type Recording struct {
+	ID      string
 	cluster string
 	lines   *wholeLines
 	reader  *recording.Reader // nil before the first record is whole
 	summary recording.Summary
-	place   place
+	origin  Origin
 	last    *recording.Frame
 	cause   model.Cause // of the latest record
 	changes int
 	number  int       // of the next event
-	written time.Time // when a change of the file was seen last
+	Written time.Time // when a change of the file was seen last
 	changed time.Time // of that change, by the file system
 	size    int64
 }
 
-func newFollowing(id, cluster string, file *os.File, now time.Time) *following {
-	return &following{id: id, cluster: cluster, lines: &wholeLines{file: file}, written: now}
+// Follow begins with a recording, whose file it closes.
+func Follow(id, cluster string, file *os.File, now time.Time) *Recording {
+	return &Recording{ID: id, cluster: cluster, lines: &wholeLines{file: file}, Written: now}
 }
 
-func (f *following) close() { _ = f.lines.file.Close() }
+// Close ends it.
+func (f *Recording) Close() { _ = f.lines.file.Close() }
 
-// read takes what was written since, and returns the events in it but the end. ended says
+// Empty reports whether it holds no frame yet.
+func (f *Recording) Empty() bool { return f.last == nil }
+
+// Owner is whose share of the spool it takes, once it has a frame.
+func (f *Recording) Owner() string { return f.origin.Owner() }
+
+// Key is the name of its object, once it has a frame.
+func (f *Recording) Key() string { return KeyOf(&f.origin, &f.reader.Header) }
+
+// Whole is all that has been written of it.
+func (f *Recording) Whole() ([]byte, error) {
+	return io.ReadAll(io.NewSectionReader(f.lines.file, 0, MaxObject))
+}
+
+// Read takes what was written since, and returns the events in it but the end. ended says
 // that the recording has its last record.
-func (f *following) read(now time.Time) (events []event, ended bool, err error) {
+func (f *Recording) Read(now time.Time) (events []Event, ended bool, err error) {
 	if f.reader == nil {
 		if err := f.lines.extend(); err != nil || f.lines.until == 0 {
 			f.noteChange(now)
@@ -99,7 +115,7 @@ func (f *following) read(now time.Time) (events []event, ended bool, err error) 
 		if f.reader, err = recording.NewReader(f.lines); err != nil {
 			return nil, false, err
 		}
-		f.reader.Header.ID = f.id // its name is its own, whatever is written in it
+		f.reader.Header.ID = f.ID // its name is its own, whatever is written in it
 		f.summary = f.reader.Header.Summary()
 	}
 	for f.reader.End == nil {
@@ -118,22 +134,22 @@ func (f *following) read(now time.Time) (events []event, ended bool, err error) 
 	return events, f.reader.End != nil, nil
 }
 
-func (f *following) noteChange(now time.Time) {
+func (f *Recording) noteChange(now time.Time) {
 	if f.lines.size != f.size || !f.lines.changed.Equal(f.changed) {
-		f.size, f.changed, f.written = f.lines.size, f.lines.changed, now
+		f.size, f.changed, f.Written = f.lines.size, f.lines.changed, now
 	}
 }
 
 // see makes an event of the first frame, and of one in trouble with another cause.
-func (f *following) see(frame *recording.Frame) *event {
+func (f *Recording) see(frame *recording.Frame) *Event {
 	f.summary.See(frame)
 	first := f.last == nil
 	f.last = frame
 	v := &frame.Listener.Verdict
 	if first {
-		f.place = placeOf(f.cluster, &f.reader.Header, &frame.Listener)
+		f.origin = OriginOf(f.cluster, &f.reader.Header, &frame.Listener)
 		f.cause = v.Cause
-		return f.event(eventBegin, frame)
+		return f.event(EventBegin, frame)
 	}
 	if v.Status < model.StatusSaturated || v.Cause == model.CauseNone || v.Cause == f.cause || f.changes == maxChanges {
 		return nil
@@ -144,10 +160,10 @@ func (f *following) see(frame *recording.Frame) *event {
 }
 
 // event is one at a frame, by the verdict of that moment.
-func (f *following) event(kind string, frame *recording.Frame) *event {
+func (f *Recording) event(kind string, frame *recording.Frame) *Event {
 	v, h := &frame.Listener.Verdict, &f.reader.Header
 	e := f.about(kind, frame.At)
-	e.Status, e.Cause, e.Severe = v.Status.String(), bounded(string(v.Cause)), v.Status > model.StatusSaturated
+	e.Status, e.Cause, e.Severe = v.Status.String(), Printable(string(v.Cause)), v.Status > model.StatusSaturated
 	e.Lasted = max(0, frame.At.Sub(h.Began))
 	a := v.Answer
 	if a.What == "" { // of a recording without an answer
@@ -157,23 +173,23 @@ func (f *following) event(kind string, frame *recording.Frame) *event {
 	return e
 }
 
-// end is the event of a recording that has ended, by the whole of it.
-func (f *following) end(s *story.Story) *event {
+// End is the event of a recording that has ended, by the whole of it.
+func (f *Recording) End(s *story.Story) *Event {
 	sum := &s.Summary
-	e := f.about(eventEnd, sum.Ended)
-	e.Status, e.Cause, e.Severe = sum.Status.String(), bounded(string(sum.Cause)), sum.Status > model.StatusSaturated
-	e.Reason, e.Lasted = bounded(sum.Reason), sum.Duration()
+	e := f.about(EventEnd, sum.Ended)
+	e.Status, e.Cause, e.Severe = sum.Status.String(), Printable(string(sum.Cause)), sum.Status > model.StatusSaturated
+	e.Reason, e.Lasted = Printable(sum.Reason), sum.Duration()
 	e.Turned, e.Dropped = sum.TurnedAway, sum.Dropped
 	a := s.Answer()
 	e.Body = bodyOf(&a)
 	return e
 }
 
-func (f *following) about(kind string, at time.Time) *event {
+func (f *Recording) about(kind string, at time.Time) *Event {
 	h := &f.reader.Header
-	e := &event{
-		UID: uidOf(h, f.number), Kind: kind, Number: f.number, At: at, Incident: f.id, Place: f.place,
-		Address: bounded(h.Address), Port: h.Port, Turned: f.summary.TurnedAway, Dropped: f.summary.Dropped, Version: bounded(h.Version),
+	e := &Event{
+		UID: uidOf(h, f.number), Kind: kind, Number: f.number, At: at, Incident: f.ID, Origin: f.origin,
+		Address: Printable(h.Address), Port: h.Port, Turned: f.summary.TurnedAway, Dropped: f.summary.Dropped, Version: Printable(h.Version),
 	}
 	if f.last != nil && f.last.Listener.Process != nil {
 		e.PID = f.last.Listener.Process.PID

@@ -1,4 +1,6 @@
-package main
+// Package records is what is sent of the recordings of incidents: an event of each that begins,
+// changes its cause or ends, and the recording with its manifest under its key.
+package records
 
 import (
 	"crypto/sha256"
@@ -13,21 +15,21 @@ import (
 
 // The kinds of events.
 const (
-	eventBegin  = "begin"
+	EventBegin  = "begin"
 	eventChange = "change"
-	eventEnd    = "end"
+	EventEnd    = "end"
 )
 
-// event is what a log record says: an incident that begins, changes its cause or ends.
+// Event is what a log record says: an incident that begins, changes its cause or ends.
 // It is written to the spool as JSON, and is the same whenever it is made again from the
 // same recording.
-type event struct {
+type Event struct {
 	UID      string        `json:"uid"` // of this record, for whoever wants each once
 	Kind     string        `json:"kind"`
 	Number   int           `json:"number"` // in its incident, from 0
 	At       time.Time     `json:"at"`
 	Incident string        `json:"incident"`
-	Place    place         `json:"place"`
+	Origin   Origin        `json:"place"`
 	Address  string        `json:"address"`
 	Port     uint16        `json:"port"`
 	PID      int           `json:"pid,omitempty"`
@@ -49,8 +51,8 @@ func uidOf(h *recording.Header, number int) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// maxBody bounds the text of a record: real ones have some hundred bytes.
-const maxBody = 16 << 10
+// MaxBody bounds the text of a record: real ones have some hundred bytes.
+const MaxBody = 16 << 10
 
 // bodyOf are the four things that a person reads first, in the order of every surface.
 func bodyOf(a *model.Answer) string {
@@ -67,7 +69,7 @@ func bodyOf(a *model.Answer) string {
 	}
 	part("Not", a.Not)
 	out := strings.TrimSuffix(b.String(), "\n")
-	return strings.ToValidUTF8(out[:min(len(out), maxBody)], "")
+	return strings.ToValidUTF8(out[:min(len(out), MaxBody)], "")
 }
 
 func stepText(s *model.Step) string {
