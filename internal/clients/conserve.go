@@ -3,7 +3,7 @@ package clients
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 )
 
@@ -47,7 +47,7 @@ func (c *conservation) check(r *tap.Report, alone bool, opened, at time.Time) {
 			c.based = false
 		}
 		unsettled += uint64(e.Waiting+e.Settling+e.Stalling+e.Left) + e.Untracked +
-			e.Clients[handshake.Undecided] + e.Clients[handshake.Reset]
+			e.Clients[outcome.Undecided] + e.Clients[outcome.Reset]
 	}
 	if !alone || !c.alone { // it begins again
 		c.based, c.alone = false, alone

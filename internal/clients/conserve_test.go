@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 )
 
@@ -60,9 +60,9 @@ func TestConservation(t *testing.T) {
 			var c conservation
 			for _, r := range readings {
 				at := begin.Add(time.Duration(r.at * float64(time.Second)))
-				report := tap.Report{Opened: &r.opened, Endpoints: []handshake.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}}}
+				report := tap.Report{Opened: &r.opened, Endpoints: []outcome.Endpoint{{LetIn: r.letIn, LetInLate: r.late, Stalling: r.open}}}
 				if r.ended > 0 {
-					report.Endpoints = append(report.Endpoints, handshake.Endpoint{LetIn: r.ended, Ended: true})
+					report.Endpoints = append(report.Endpoints, outcome.Endpoint{LetIn: r.ended, Ended: true})
 				}
 				c.check(&report, r.alone, begin, at)
 				require.Equal(t, r.broken, c.estimated(at, time.Minute), "%+v", r)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -91,8 +91,8 @@ func down(port uint16) model.Listener {
 	return model.Listener{ID: model.ListenerID{NetNS: netns}, Port: port, Expected: true, Losses: &model.Losses{}}
 }
 
-func endpoint(addr string, counts map[handshake.Outcome]uint64) handshake.Endpoint {
-	e := handshake.Endpoint{Addr: netip.MustParseAddrPort(addr)}
+func endpoint(addr string, counts map[outcome.Outcome]uint64) outcome.Endpoint {
+	e := outcome.Endpoint{Addr: netip.MustParseAddrPort(addr)}
 	for o, n := range counts {
 		e.Clients[o] = n
 	}
@@ -138,11 +138,11 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	listeners := []model.Listener{listener("0.0.0.0:8080"), listener("10.0.0.1:8080"), listener("[::]:8080"), listener("[::]:9090")}
 	f.look(time.Minute, listeners...)
 	require.Equal(t, []uint16{8080, 9090}, f.ports)
-	f.report.Endpoints = []handshake.Endpoint{
-		endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 1}),
-		endpoint("10.0.0.2:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
-		endpoint("[fd00::1]:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
-		endpoint("10.0.0.2:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 4, handshake.Connected: 100}),
+	f.report.Endpoints = []outcome.Endpoint{
+		endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 1}),
+		endpoint("10.0.0.2:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2}),
+		endpoint("[fd00::1]:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 3}),
+		endpoint("10.0.0.2:9090", map[outcome.Outcome]uint64{outcome.GaveUp: 4, outcome.Connected: 100}),
 	}
 	s := f.look(time.Minute, listeners...)
 	for i, want := range []uint64{2, 1, 3, 4} {
@@ -160,9 +160,9 @@ func TestClientsOfManyAddresses(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	listeners := []model.Listener{listener("10.0.0.1:8080"), listener("0.0.0.0:8080"), listener("10.0.0.1:9090")}
 	f.look(time.Minute, listeners...)
-	f.report.Endpoints = []handshake.Endpoint{
-		endpoint("[::]:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
-		endpoint("[::]:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
+	f.report.Endpoints = []outcome.Endpoint{
+		endpoint("[::]:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2}),
+		endpoint("[::]:9090", map[outcome.Outcome]uint64{outcome.GaveUp: 3}),
 	}
 	s := f.look(time.Minute, listeners...)
 	for i, want := range []uint64{0, 2, 3} {
@@ -176,9 +176,9 @@ func TestClientsOfOneAddressOnTwoDevices(t *testing.T) {
 	one, two, other := listener("0.0.0.0:8080"), listener("0.0.0.0:8080"), listener("0.0.0.0:9090")
 	one.ID.Device, two.ID.Device = "eth0", "eth1"
 	f.look(time.Minute, one, two, other)
-	f.report.Endpoints = []handshake.Endpoint{
-		endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2}),
-		endpoint("10.0.0.1:9090", map[handshake.Outcome]uint64{handshake.GaveUp: 3}),
+	f.report.Endpoints = []outcome.Endpoint{
+		endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2}),
+		endpoint("10.0.0.1:9090", map[outcome.Outcome]uint64{outcome.GaveUp: 3}),
 	}
 	s := f.look(time.Minute, one, two, other)
 	for i := range 2 {
@@ -202,7 +202,7 @@ func TestUnseen(t *testing.T) {
 	require.Len(t, unseen, 1)
 	require.Equal(t, "clients by outcome: those of 0.0.0.0:8080", unseen[0].What)
 	require.Contains(t, unseen[0].Why, "5 SYNs of them were dropped and no handshake was seen")
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 2})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2})}
 	require.Empty(t, look())
 }
 
@@ -212,7 +212,7 @@ func TestPacketsLost(t *testing.T) {
 	var s *model.Snapshot
 	for n := range uint64(10) {
 		f.report.Lost = n * 10
-		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n})}
+		f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: n})}
 		s = f.look(3*time.Second, listener("[::]:8080"))
 	}
 	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.PacketsLost)
@@ -224,7 +224,7 @@ func TestInterval(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	var s *model.Snapshot
 	for n := range uint64(10) {
-		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n * 10})}
+		f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: n * 10})}
 		s = f.look(3*time.Second, listener("[::]:8080"))
 	}
 	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.Outcomes[model.ClientGaveUp])
@@ -239,11 +239,11 @@ func TestWaits(t *testing.T) {
 	e := endpoint("10.0.0.1:8080", nil)
 	look := func(shortest, longest time.Duration) model.Waits {
 		if longest > 0 {
-			e.Clients[handshake.Delayed]++
+			e.Clients[outcome.Delayed]++
 			e.Delays.Count++
 		}
 		e.Delays.Shortest, e.Delays.Longest = shortest, longest
-		f.report.Endpoints = []handshake.Endpoint{e}
+		f.report.Endpoints = []outcome.Endpoint{e}
 		return f.look(3*time.Second, listener("[::]:8080")).Listeners[0].Losses.Clients.Waits
 	}
 	require.Zero(t, look(0, 0))
@@ -258,12 +258,12 @@ func TestWaits(t *testing.T) {
 func TestRefused(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	f.look(time.Minute, down(8080))
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Refused: 7})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Refused: 7})}
 	s := f.look(time.Minute, down(8080))
 	require.EqualValues(t, 7, s.Listeners[0].Losses.Clients.Outcomes[model.ClientRefused])
 	require.EqualValues(t, 7, *s.Targets[0].Refused)
 
-	f.report.Endpoints[0].Clients[handshake.Connected] = 5
+	f.report.Endpoints[0].Clients[outcome.Connected] = 5
 	s = f.look(time.Minute, listener("[::]:8080"))
 	require.Equal(t, [model.NumClientOutcomes]uint64{model.ClientConnected: 5, model.ClientRefused: 7}, s.Listeners[0].Losses.Clients.Outcomes)
 	require.Zero(t, s.Listeners[0].Totals.Clients.Outcomes[model.ClientRefused])
@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 func TestDecidedAfterTheListenerClosed(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	f.look(time.Minute, listener("[::]:8080"))
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Reset: 4, handshake.Refused: 3})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Reset: 4, outcome.Refused: 3})}
 	f.gone = append(f.gone, model.RetainedTotals{ID: listener("[::]:8080").ID})
 	f.look(time.Minute, down(8080))
 	s := f.look(time.Minute, listener("[::]:8080"))
@@ -285,7 +285,7 @@ func TestDecidedAfterTheListenerClosed(t *testing.T) {
 // The totals of a listener that restarts continue.
 func TestTotalsSurviveARestart(t *testing.T) {
 	f := newFake(t, clients.Auto)
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Stalled: 3})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Stalled: 3})}
 	f.look(time.Minute, listener("[::]:8080"))
 	f.now = f.now.Add(time.Second)
 	f.snapshot = &model.Snapshot{
@@ -349,11 +349,11 @@ func TestModeIsAFlag(t *testing.T) {
 
 // The two lists of outcomes are one.
 func TestOutcomesAreTheSame(t *testing.T) {
-	require.EqualValues(t, handshake.NumOutcomes, model.NumClientOutcomes)
-	for o := range handshake.NumOutcomes {
+	require.EqualValues(t, outcome.NumOutcomes, model.NumClientOutcomes)
+	for o := range outcome.NumOutcomes {
 		require.Equal(t, o.String(), model.ClientOutcome(o).String())
 	}
-	require.Len(t, handshake.DelayBounds(), model.NumDelayBuckets)
+	require.Len(t, outcome.DelayBounds(), model.NumDelayBuckets)
 }
 
 // Where there are more namespaces than taps it is said.
@@ -430,13 +430,13 @@ func TestRunFollowsWhatIsPublished(t *testing.T) {
 func TestAccountsByChurn(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	honest := listener("10.0.0.1:8080")
-	counted := endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.Connected: 1})
+	counted := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Connected: 1})
 	for i := range 20_000 {
 		addr := fmt.Sprintf("127.%d.%d.%d:%d", 1+i>>16, i>>8&255, i&255, 1024+i%30_000)
-		e := endpoint(addr, map[handshake.Outcome]uint64{handshake.Connected: 1})
+		e := endpoint(addr, map[outcome.Outcome]uint64{outcome.Connected: 1})
 		e.Ended = true
-		counted.Clients[handshake.Connected]++
-		f.report.Endpoints = []handshake.Endpoint{counted, e}
+		counted.Clients[outcome.Connected]++
+		f.report.Endpoints = []outcome.Endpoint{counted, e}
 		f.look(time.Minute, honest, listener(addr))
 	}
 	s := f.look(time.Minute, honest)

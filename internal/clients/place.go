@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -137,7 +138,7 @@ func (p *place) account(of netip.AddrPort) *account {
 	a := p.accounts[of]
 	if a == nil {
 		a = &account{}
-		a.totals.Delays.Bounds = handshake.DelayBounds()
+		a.totals.Delays.Bounds = outcome.DelayBounds()
 		p.accounts[of] = a
 	}
 	return a
@@ -145,7 +146,7 @@ func (p *place) account(of netip.AddrPort) *account {
 
 // book gives what an endpoint has counted since the last report to the listener
 // that its clients met. Refused ones met none.
-func (p *place) book(e *handshake.Endpoint, listening []netip.AddrPort, at time.Time) {
+func (p *place) book(e *outcome.Endpoint, listening []netip.AddrPort, at time.Time) {
 	now := totals(e)
 	delta := now.Sub(p.last[e.Addr])
 	refused := model.ClientTotals{}
@@ -210,7 +211,7 @@ func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.Add
 		s := 0
 		switch addr := l.Addr(); {
 		case l.Port() != to.Port():
-		case to.Addr().IsUnspecified(): // one of many addresses: see handshake.Endpoint
+		case to.Addr().IsUnspecified(): // one of many addresses: see outcome.Endpoint
 			s = 1
 			if addr.IsUnspecified() {
 				s = 2
@@ -230,7 +231,7 @@ func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.Add
 }
 
 // state takes in what an endpoint says of this moment.
-func (a *account) state(e *handshake.Endpoint) {
+func (a *account) state(e *outcome.Endpoint) {
 	c := &a.latest
 	c.Waiting += e.Waiting
 	c.Settling += e.Settling
@@ -287,7 +288,7 @@ func (a *account) clients(p *place, now time.Time, interval time.Duration) *mode
 	return &out
 }
 
-func totals(e *handshake.Endpoint) model.ClientTotals {
+func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate = e.LetIn, e.LetInLate
 	t.Begun = uint64(e.Waiting + e.Settling + e.Stalling)
@@ -296,16 +297,16 @@ func totals(e *handshake.Endpoint) model.ClientTotals {
 	}
 	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
-		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: handshake.DelayBounds(), Buckets: e.Delays.Buckets(),
+		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: outcome.DelayBounds(), Buckets: e.Delays.Buckets(),
 	}
 	t.Responses = model.FirstResponses{
-		Count: e.Responses.Count, Sum: e.Responses.Sum, Bounds: handshake.ResponseBounds(), Buckets: e.Responses.Buckets(),
+		Count: e.Responses.Count, Sum: e.Responses.Sum, Bounds: outcome.ResponseBounds(), Buckets: e.Responses.Buckets(),
 	}
 	return t
 }
 
 // sources merges what the endpoints of one listener say.
-func sources(into []model.ClientSource, more []handshake.Source) []model.ClientSource {
+func sources(into []model.ClientSource, more []outcome.Source) []model.ClientSource {
 	for _, s := range more {
 		if i := slices.IndexFunc(into, func(c model.ClientSource) bool { return c.Addr == s.Addr }); i >= 0 {
 			into[i].Clients += s.Clients

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestTurnedAwayInTheTrouble(t *testing.T) {
 	f := newFake(t, clients.Auto)
 	gaveUp := func(n uint64) {
-		f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: n})}
+		f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: n})}
 	}
 	trouble := func(began, latest time.Time) *uint64 {
 		l := listener("[::]:8080")
@@ -50,7 +50,7 @@ func TestClientsOfTheLastSeconds(t *testing.T) {
 		return &f.look(time.Minute, l).Listeners[0]
 	}
 	look()
-	f.report.Endpoints = []handshake.Endpoint{endpoint(netip.MustParseAddrPort("10.0.0.1:8080").String(), map[handshake.Outcome]uint64{handshake.GaveUp: 5})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint(netip.MustParseAddrPort("10.0.0.1:8080").String(), map[outcome.Outcome]uint64{outcome.GaveUp: 5})}
 	for second := range 5 {
 		l := look()
 		require.EqualValues(t, 5, l.Losses.Clients.TurnedAway())
@@ -71,7 +71,7 @@ func TestTurnedAwayWithoutADrop(t *testing.T) {
 		return f.look(time.Minute, l).Listeners[0].Recent
 	}
 	require.Nil(t, look())
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 25})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 25})}
 	r := look()
 	require.False(t, r.Over)
 	require.EqualValues(t, 25, *r.ClientsTurnedAway)
@@ -102,7 +102,7 @@ func TestRepeatedPacketsOfThoseWhoLeft(t *testing.T) {
 	for range 3 {
 		require.EqualValues(t, 12, look().Lately.Losses.DroppedPackets, "no client was seen: they may be counted elsewhere")
 	}
-	f.report.Endpoints = []handshake.Endpoint{endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 5})}
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 5})}
 	left := f.now.Add(time.Second)
 	for second := range 5 {
 		l := look()
@@ -128,11 +128,11 @@ func TestQuietUntilSomebodyNew(t *testing.T) {
 	f.look(time.Minute, listener("[::]:8080"))
 	began := f.now.Add(time.Millisecond)
 	packets := uint64(0)
-	e := endpoint("10.0.0.1:8080", map[handshake.Outcome]uint64{handshake.GaveUp: 5})
+	e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 5})
 	troubled := began // the youngest that was in trouble began
 	look := func() *model.Listener {
 		e.Troubled = f.now.Sub(troubled) + time.Second
-		f.report.Endpoints = []handshake.Endpoint{e}
+		f.report.Endpoints = []outcome.Endpoint{e}
 		l := listener("[::]:8080")
 		l.Lately = &model.Lately{Span: 2 * time.Second, Losses: model.Losses{DroppedPackets: packets}}
 		l.Recent = &model.Recent{Began: began, Latest: began, Ended: f.now, Packets: 100}
@@ -151,8 +151,8 @@ func TestQuietUntilSomebodyNew(t *testing.T) {
 
 	packets = 3
 	for second := range 30 { // it is asked for its health meanwhile, and dead connections are let in
-		e.Clients[handshake.Connected]++
-		e.Clients[handshake.Stalled]++
+		e.Clients[outcome.Connected]++
+		e.Clients[outcome.Stalled]++
 		e.LetInLate++
 		e.Settling, e.Stalling = second%2, 3
 		l := look()

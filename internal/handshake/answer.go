@@ -3,6 +3,7 @@ package handshake
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -81,8 +82,8 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 	switch {
 	case a.has(inside | late):
 		a.signs = a.signs&^inside | late
-		t.endpoints[a.endpoint].late++
-		t.judge(a, Stalled, NoAnswerKnown)
+		t.endpoints[a.endpoint].account.LetInLate()
+		t.judge(a, outcome.Stalled, outcome.NoAnswerKnown)
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's
@@ -95,20 +96,11 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 
 // answer counts whether a client that was let in was answered.
 func (t *Tracker) answer(a *attempt) {
-	e, answer := t.endpoints[a.endpoint], a.answer()
-	switch answer {
-	case NoAnswerKnown:
+	answer := a.answer()
+	if answer == outcome.NoAnswerKnown {
 		return
-	case WasAnswered:
-		e.answers.Answered++
-	case WasUnanswered:
-		e.answers.Unanswered++
-		e.trouble(a)
-	case WasCheck:
-		e.answers.Checks++
-	case AnswerUnclear:
-		e.answers.Unknown++
 	}
+	t.endpoints[a.endpoint].account.Answer(answer, a.first)
 	t.judge(a, a.letIn(), answer)
 }
 
@@ -118,22 +110,22 @@ const leftAtOnceIn = 10
 
 // leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side.
 func (a *attempt) leftAtOnce() bool {
-	return a.has(left|closed) && a.letIn() == Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
+	return a.has(left|closed) && a.letIn() == outcome.Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
 }
 
 // answer is known when nothing more of a client is awaited.
-func (a *attempt) answer() Answer {
+func (a *attempt) answer() outcome.Answer {
 	switch {
 	case !a.has(inside) || a.has(wasReset):
-		return NoAnswerKnown
+		return outcome.NoAnswerKnown
 	case a.has(served), a.has(sentAfter) && !a.has(left): // it did not reject what came after its FIN
-		return WasAnswered
+		return outcome.WasAnswered
 	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
-		return AnswerUnclear
+		return outcome.AnswerUnclear
 	case !a.has(talked), a.leftAtOnce():
-		return WasCheck
+		return outcome.WasCheck
 	case a.supposed() && !a.has(unserved):
-		return AnswerUnclear
+		return outcome.AnswerUnclear
 	}
-	return WasUnanswered
+	return outcome.WasUnanswered
 }

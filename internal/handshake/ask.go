@@ -106,6 +106,6 @@ func (t *Tracker) restage(a *attempt) {
 	a.at = a.stage()
 	e.open[a.at]++
 	if a.at == stalling && !a.has(finished|left) {
-		e.trouble(a)
+		e.account.Trouble(a.first)
 	}
 }

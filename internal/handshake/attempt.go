@@ -3,6 +3,7 @@ package handshake
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -128,8 +129,8 @@ func (a *attempt) suppose() {
 
 // suspicious attempts are what a flood consists of. A client of which it is not
 // known whether it answered a SYN cookie is none.
-func (a *attempt) suspicious(o Outcome) bool {
-	return a.syns == 1 && (o == GaveUp || o == HalfOpen)
+func (a *attempt) suspicious(o outcome.Outcome) bool {
+	return a.syns == 1 && (o == outcome.GaveUp || o == outcome.HalfOpen)
 }
 
 func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

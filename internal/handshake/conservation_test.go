@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
@@ -59,7 +60,8 @@ func conserves(t *testing.T, seed, i uint64) {
 		seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
 	m.run(func() {
 		for _, e := range m.tracker.endpoints {
-			require.LessOrEqual(t, e.letIns+e.late, m.opened, say)
+			got := e.report(m.tracker.now)
+			require.LessOrEqual(t, got.LetIn+got.LetInLate, m.opened, say)
 		}
 	})
 	m.check(t, say)
@@ -77,7 +79,7 @@ func seedOf(t *testing.T) uint64 {
 
 func (m *simulated) check(t *testing.T, say string) {
 	e := m.tracker.Report()[0]
-	var want [NumOutcomes]uint64
+	var want [outcome.NumOutcomes]uint64
 	letIn, made, either := uint64(0), uint64(0), uint64(0)
 	for _, c := range m.clients {
 		in := c.hasMade && c.made <= c.left
@@ -94,7 +96,7 @@ func (m *simulated) check(t *testing.T, say string) {
 		case c.failed:
 			want[c.how]++
 		default:
-			want[Stalled]++
+			want[outcome.Stalled]++
 		}
 	}
 	say += fmt.Sprintf("; clients %v, let in %d of %d sockets; tap %v, let in %d, late %d", want, letIn, made, e.Clients, e.LetIn, e.LetInLate)
@@ -103,11 +105,11 @@ func (m *simulated) check(t *testing.T, say string) {
 	lost := math.Ceil(float64(n) * 6 * m.loss)
 	off := float64(max(3, n/100)+either) + lost // some leave at the very moment at which they are let in
 	require.LessOrEqual(t, e.LetIn+e.LetInLate, made, say)
-	require.GreaterOrEqual(t, float64(e.LetIn+e.LetInLate+e.Clients[Undecided])+lost, float64(made), say)
-	require.LessOrEqual(t, float64(e.Clients[Undecided]), off, say)
+	require.GreaterOrEqual(t, float64(e.LetIn+e.LetInLate+e.Clients[outcome.Undecided])+lost, float64(made), say)
+	require.LessOrEqual(t, float64(e.Clients[outcome.Undecided]), off, say)
 	require.InDelta(t, letIn, e.LetIn, off, say)
-	require.InDelta(t, want[GaveUp], e.Clients[GaveUp], off, say)
-	require.InDelta(t, want[Stalled]+want[Reset], e.Clients[Stalled]+e.Clients[Reset], off, say)
+	require.InDelta(t, want[outcome.GaveUp], e.Clients[outcome.GaveUp], off, say)
+	require.InDelta(t, want[outcome.Stalled]+want[outcome.Reset], e.Clients[outcome.Stalled]+e.Clients[outcome.Reset], off, say)
 }
 
 // Who is counted as stalled because nothing came of it for long, and is let in after all, has
@@ -129,7 +131,7 @@ func TestLetInAfterItsSilence(t *testing.T) {
 	data()
 	s.wait(8)
 	data()
-	for s.tracker.Report()[0].Clients[Stalled] == 0 {
+	for s.tracker.Report()[0].Clients[outcome.Stalled] == 0 {
 		s.wait(.5)
 		s.tracker.Advance(s.at)
 		require.Less(t, s.at, time.Minute)
@@ -141,7 +143,7 @@ func TestLetInAfterItsSilence(t *testing.T) {
 	s.wait(1)
 	s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)
 	e := s.ends()
-	require.EqualValues(t, 1, e.Clients[Stalled])
+	require.EqualValues(t, 1, e.Clients[outcome.Stalled])
 	require.EqualValues(t, 1, e.LetInLate)
 	require.Zero(t, e.LetIn)
 	require.Zero(t, e.Answers)
@@ -162,7 +164,7 @@ func TestFarAway(t *testing.T) {
 		quiet = s.at - time.Second - away
 		s.tracker.Advance(s.at)
 	}
-	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
+	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 }
 
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.

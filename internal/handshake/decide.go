@@ -3,6 +3,8 @@ package handshake
 import (
 	"cmp"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
 const (
@@ -22,11 +24,11 @@ const (
 
 // verdict is how an attempt ended, or when to look again.
 type verdict struct {
-	outcome Outcome
+	outcome outcome.Outcome
 	again   time.Duration // 0 if it is known
 }
 
-func is(o Outcome) verdict              { return verdict{outcome: o} }
+func is(o outcome.Outcome) verdict      { return verdict{outcome: o} }
 func later(again time.Duration) verdict { return verdict{again: again} }
 
 // decide says how an attempt ended whose time is over, if it has.
@@ -36,19 +38,19 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	}
 	switch {
 	case a.has(wasReset) && !a.has(inside) && a.ended > a.lastReply+expired:
-		return is(Stalled)
+		return is(outcome.Stalled)
 	case a.has(wasReset):
-		return is(Reset)
+		return is(outcome.Reset)
 	case a.has(refusal):
-		return is(Refused)
+		return is(outcome.Refused)
 	case a.replies == 0:
-		return is(GaveUp)
+		return is(outcome.GaveUp)
 	case a.has(gone) && a.repeats > 0 && (a.has(unheard) || !a.has(overheard)):
-		return is(Stalled)
+		return is(outcome.Stalled)
 	case a.has(gone) && a.syns == 1:
-		return is(HalfOpen) // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
+		return is(outcome.HalfOpen) // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
 	case a.has(gone):
-		return is(GaveUp)
+		return is(outcome.GaveUp)
 	}
 	met := SocketUnknown
 	if !a.has(inside|late) || a.pending() {
@@ -61,19 +63,19 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	case a.has(inside):
 		return a.admitted(at, t.roundTripOf(a))
 	case a.has(late):
-		return is(Stalled)
+		return is(outcome.Stalled)
 	case met == SocketUnknown:
 		return t.unasked(at, a)
 	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:
 		return later(a.first + ms(a.lastReply) + synAckTimeout + slack)
 	case a.supposed() && a.has(finished|left) && a.repeats == 0:
-		return is(Undecided) // the server's end of it may not have been read
+		return is(outcome.Undecided) // the server's end of it may not have been read
 	case a.has(finished):
-		return is(Stalled) // a socket would still be there: only the server ends it
+		return is(outcome.Stalled) // a socket would still be there: only the server ends it
 	case a.has(left) && a.wasAbsent(a.ended) > a.lastIn:
-		return is(Stalled)
+		return is(outcome.Stalled)
 	case a.has(left):
-		return is(Undecided) // it may have had a socket, which ended with its RST
+		return is(outcome.Undecided) // it may have had a socket, which ended with its RST
 	}
 	return t.open(at, a, met)
 }
@@ -123,8 +125,8 @@ func (a *attempt) admitted(at time.Duration, roundTrip uint32) verdict {
 		return later(at + firstAsk)
 	case a.leftBefore(roundTrip):
 		a.signs = a.signs&^inside | late
-		return is(Stalled)
-	case a.letIn() == Delayed && at < known && !a.has(received|left|finished):
+		return is(outcome.Stalled)
+	case a.letIn() == outcome.Delayed && at < known && !a.has(received|left|finished):
 		return later(known)
 	}
 	return is(a.letIn())
@@ -144,7 +146,7 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 			until = a.first + ms(last) + maxPatience
 		}
 		if at >= until && met != HalfOpenSocket {
-			return is(Stalled)
+			return is(outcome.Stalled)
 		}
 	case met == HalfOpenSocket && at >= repeated:
 		until = at + synAckTimeout
@@ -152,7 +154,7 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 		return is(a.silent())
 	case at >= repeated:
 		if until = replied + unheardPatience; at >= until {
-			return is(Undecided)
+			return is(outcome.Undecided)
 		}
 	}
 	// Whoever is let in without a segment that is read is seen so.
@@ -162,11 +164,11 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 // silent is the outcome of one of which nothing came after its SYN-ACK. Who had waited for it while
 // SYNs of it were dropped had given up by then: a SYN-ACK that arrives while the client's kernel closes
 // the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE).
-func (a *attempt) silent() Outcome {
+func (a *attempt) silent() outcome.Outcome {
 	if a.has(ignored) {
-		return GaveUp
+		return outcome.GaveUp
 	}
-	return HalfOpen
+	return outcome.HalfOpen
 }
 
 // unasked is what the timers of the kernel alone say.
@@ -175,22 +177,22 @@ func (t *Tracker) unasked(at time.Duration, a *attempt) verdict {
 	cookie := t.cookies.at(a.first + ms(a.lastReply))
 	switch {
 	case a.has(left|finished) && (a.repeats > 0 || t.retries == 0):
-		return is(Stalled)
+		return is(outcome.Stalled)
 	case a.has(left | finished):
-		return is(Undecided)
+		return is(outcome.Undecided)
 	case at < until:
 		return later(until)
 	case !a.has(answered) && a.has(overheard):
 		return is(a.silent())
 	case cookie && a.repeats == 0:
-		return is(Undecided)
+		return is(outcome.Undecided)
 	case a.repeats < min(t.retries, leastRetries):
 		a.enter(a.entry(), false) // it would have been repeated
 		return is(a.letIn())
 	case a.has(answered):
-		return is(Stalled)
+		return is(outcome.Stalled)
 	}
-	return is(Undecided)
+	return is(outcome.Undecided)
 }
 
 // leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
@@ -216,19 +218,19 @@ func (t *Tracker) last(a *attempt) verdict {
 	case a.has(inside):
 		return is(a.letIn())
 	case a.absent > a.lastIn && a.has(answered):
-		return is(Stalled)
+		return is(outcome.Stalled)
 	}
-	return is(Undecided)
+	return is(outcome.Undecided)
 }
 
 // count gives an attempt its outcome. It stays open until it is known what else became of
 // it; keep reports whether it has to.
-func (t *Tracker) count(at time.Duration, a *attempt, o Outcome) (keep bool) {
+func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep bool) {
 	e := t.endpoints[a.endpoint]
 	if a.unanswered() {
-		e.unanswered++
+		e.account.Unanswered()
 	}
-	if (o == GaveUp || o == Refused) && !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
+	if (o == outcome.GaveUp || o == outcome.Refused) && !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 		return false // it was counted before
 	}
 	hash := uint64(0)
@@ -236,9 +238,9 @@ func (t *Tracker) count(at time.Duration, a *attempt, o Outcome) (keep bool) {
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.count(at, a, o, hash)
-	if a.signs |= counted; o == Stalled {
+	if a.signs |= counted; o == outcome.Stalled {
 		a.signs |= wasStalled
 	}
-	t.judge(a, o, NoAnswerKnown)
-	return o == Connected || o == Delayed || o == Stalled && !a.has(late|left)
+	t.judge(a, o, outcome.NoAnswerKnown)
+	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(late|left)
 }

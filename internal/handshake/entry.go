@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -69,7 +70,7 @@ func (a *attempt) shutsDown(now uint32) bool {
 // pending: it was let in late and by a bare ACK, and what it had sent before has not been
 // taken: if it has left, its FIN waits for that.
 func (a *attempt) pending() bool {
-	return a.has(inside) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == Delayed
+	return a.has(inside) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == outcome.Delayed
 }
 
 // acknowledges takes in what a segment of the client acknowledges, and reports whether it
@@ -130,7 +131,7 @@ func (a *attempt) entry() uint32 {
 // is counted as stalled had left: by its silence, if nothing else shows it.
 func (a *attempt) enter(entered uint32, doubt bool) {
 	a.entered = max(entered, 1)
-	if a.has(shut) && a.letIn() == Connected { // it was let in at once: its FIN was taken
+	if a.has(shut) && a.letIn() == outcome.Connected { // it was let in at once: its FIN was taken
 		a.signs = a.signs&^shut | finished
 	}
 	absent := a.wasAbsent(a.ended)
@@ -212,11 +213,11 @@ const rejectedIn = 250 * time.Millisecond
 func (a *attempt) delay() time.Duration { return ms(a.entered - min(uint32(a.rtt), a.entered)) }
 
 // letIn is the outcome of one that was.
-func (a *attempt) letIn() Outcome {
+func (a *attempt) letIn() outcome.Outcome {
 	if a.delay() < lateAfter {
-		return Connected
+		return outcome.Connected
 	}
-	return Delayed
+	return outcome.Delayed
 }
 
 // leftBefore reports whether a client that was let in late had left before: its FIN
@@ -227,5 +228,5 @@ func (a *attempt) leftBefore(roundTrip uint32) bool {
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == Delayed && a.ended <= taken+roundTrip+pendingFIN
+	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == outcome.Delayed && a.ended <= taken+roundTrip+pendingFIN
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -17,14 +18,14 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 		name  string
 		stays float64 // seconds
 		play  func(s *script)
-		want  Answers
+		want  outcome.Answers
 	}{
-		{"it takes the answer, of which nothing else is read", .02, func(*script) {}, Answers{Answered: 1}},
-		{"it has left at once, as a check does behind the PROXY protocol's line", .003, func(s *script) { s.in(packet.FlagRST, s.isn+request+2, 0) }, Answers{Checks: 1}},
-		{"it shuts down its side at once, and takes the answer", .003, func(*script) {}, Answers{Answered: 1}},
-		{"it acknowledges the answer", .02, func(s *script) { s.in(packet.FlagACK, s.isn+request+2, serverISN+response+2) }, Answers{Answered: 1}},
-		{"it has left, and rejects it", .02, func(s *script) { s.in(packet.FlagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
-		{"the RST comes later than the server's FIN", .02, func(s *script) { s.wait(.1); s.in(packet.FlagRST, s.isn+request+2, 0) }, Answers{Unanswered: 1}},
+		{"it takes the answer, of which nothing else is read", .02, func(*script) {}, outcome.Answers{Answered: 1}},
+		{"it has left at once, as a check does behind the PROXY protocol's line", .003, func(s *script) { s.in(packet.FlagRST, s.isn+request+2, 0) }, outcome.Answers{Checks: 1}},
+		{"it shuts down its side at once, and takes the answer", .003, func(*script) {}, outcome.Answers{Answered: 1}},
+		{"it acknowledges the answer", .02, func(s *script) { s.in(packet.FlagACK, s.isn+request+2, serverISN+response+2) }, outcome.Answers{Answered: 1}},
+		{"it has left, and rejects it", .02, func(s *script) { s.in(packet.FlagRST, s.isn+request+2, 0) }, outcome.Answers{Unanswered: 1}},
+		{"the RST comes later than the server's FIN", .02, func(s *script) { s.wait(.1); s.in(packet.FlagRST, s.isn+request+2, 0) }, outcome.Answers{Unanswered: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, Options{})
@@ -40,7 +41,7 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 			s.has(NoSocket)
 			e := s.ends()
 			require.Equal(t, tt.want, e.Answers)
-			require.Equal(t, just(Connected), e.Clients)
+			require.Equal(t, just(outcome.Connected), e.Clients)
 		})
 	}
 }
@@ -51,8 +52,8 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		play    func(s *script, repeats func())
-		want    Outcome
-		answers Answers
+		want    outcome.Outcome
+		answers outcome.Answers
 	}{
 		{"it is let in late, and takes the answer", func(s *script, repeats func()) {
 			s.has(Connection)
@@ -61,7 +62,7 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
 			s.in(packet.FlagACK, s.isn+request+2, serverISN+response+2)
 			s.has(OnlyListener)
-		}, Delayed, Answers{Answered: 1}},
+		}, outcome.Delayed, outcome.Answers{Answered: 1}},
 		{"it is let in late, and has left", func(s *script, repeats func()) {
 			s.has(Connection)
 			repeats()
@@ -69,9 +70,9 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
 			s.in(packet.FlagRST, s.isn+request+2, 0)
 			s.has(OnlyListener)
-		}, Delayed, Answers{Unanswered: 1}},
-		{"it is never let in", func(*script, func()) {}, Stalled, Answers{}},
-		{"it is reset by the server", func(s *script, _ func()) { s.out(packet.FlagRST, serverISN+1, 0) }, Reset, Answers{}},
+		}, outcome.Delayed, outcome.Answers{Unanswered: 1}},
+		{"it is never let in", func(*script, func()) {}, outcome.Stalled, outcome.Answers{}},
+		{"it is reset by the server", func(s *script, _ func()) { s.out(packet.FlagRST, serverISN+1, 0) }, outcome.Reset, outcome.Answers{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, Options{})
@@ -93,7 +94,7 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 				s.wait(seconds)
 				repeats()
 			}
-			require.Equal(t, [NumOutcomes]uint64{}, s.tracker.Report()[0].Clients, "nothing is known yet")
+			require.Equal(t, [outcome.NumOutcomes]uint64{}, s.tracker.Report()[0].Clients, "nothing is known yet")
 			s.wait(2.4)
 			tt.play(s, repeats)
 			e := s.ends()

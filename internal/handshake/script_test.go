@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -96,7 +97,7 @@ func (s *script) play(send func(), times []float64) {
 }
 
 // ends judges all that is open and returns what the port's clients came to.
-func (s *script) ends() Endpoint {
+func (s *script) ends() outcome.Endpoint {
 	s.t.Helper()
 	for end := s.at + 5*time.Minute; s.at < end; s.at += tick {
 		s.tracker.Calm(s.at)
@@ -108,7 +109,7 @@ func (s *script) ends() Endpoint {
 	return report[0]
 }
 
-func just(o Outcome) (want [NumOutcomes]uint64) {
+func just(o outcome.Outcome) (want [outcome.NumOutcomes]uint64) {
 	want[o] = 1
 	return want
 }
@@ -118,19 +119,19 @@ func TestOutcomes(t *testing.T) {
 	tests := []struct {
 		name  string
 		play  func(s *script)
-		want  Outcome
+		want  outcome.Outcome
 		delay float64
 	}{
-		{"a SYN-ACK that is not repeated", func(s *script) { s.syn(); s.synAck() }, Connected, 0},
-		{"let in with its third SYN", func(s *script) { s.syns(0, 1, 2); s.synAck() }, Delayed, 2},
-		{"one SYN and no more", func(s *script) { s.syn() }, GaveUp, 0},
-		{"all SYNs of Linux before 6.5", func(s *script) { s.syns(0, 1, 3, 7, 15, 31, 63) }, GaveUp, 0},
-		{"all SYNs of Linux 6.5", func(s *script) { s.syns(0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67) }, GaveUp, 0},
-		{"its next SYNs are lost until it seems to have given up", func(s *script) { s.syns(0, 7, 15) }, GaveUp, 0},
-		{"refused, and what follows is lost for long", func(s *script) { s.refused(); s.wait(7); s.refused() }, Refused, 0},
-		{"a lost SYN between", func(s *script) { s.syns(0, 1, 2, 3, 4, 7, 11); s.synAck() }, Delayed, 11},
-		{"the first SYN is repeated after three seconds", func(s *script) { s.syns(0, 3); s.synAck() }, Delayed, 3},
-		{"the SYN-ACK is repeated to the end", func(s *script) { s.syn(); s.synAcks(0, 1, 3, 7, 15, 31) }, Undecided, 0},
+		{"a SYN-ACK that is not repeated", func(s *script) { s.syn(); s.synAck() }, outcome.Connected, 0},
+		{"let in with its third SYN", func(s *script) { s.syns(0, 1, 2); s.synAck() }, outcome.Delayed, 2},
+		{"one SYN and no more", func(s *script) { s.syn() }, outcome.GaveUp, 0},
+		{"all SYNs of Linux before 6.5", func(s *script) { s.syns(0, 1, 3, 7, 15, 31, 63) }, outcome.GaveUp, 0},
+		{"all SYNs of Linux 6.5", func(s *script) { s.syns(0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67) }, outcome.GaveUp, 0},
+		{"its next SYNs are lost until it seems to have given up", func(s *script) { s.syns(0, 7, 15) }, outcome.GaveUp, 0},
+		{"refused, and what follows is lost for long", func(s *script) { s.refused(); s.wait(7); s.refused() }, outcome.Refused, 0},
+		{"a lost SYN between", func(s *script) { s.syns(0, 1, 2, 3, 4, 7, 11); s.synAck() }, outcome.Delayed, 11},
+		{"the first SYN is repeated after three seconds", func(s *script) { s.syns(0, 3); s.synAck() }, outcome.Delayed, 3},
+		{"the SYN-ACK is repeated to the end", func(s *script) { s.syn(); s.synAcks(0, 1, 3, 7, 15, 31) }, outcome.Undecided, 0},
 		{"and was answered", func(s *script) {
 			s.has(HalfOpenSocket)
 			s.tracker.Widen(true)
@@ -140,9 +141,9 @@ func TestOutcomes(t *testing.T) {
 			s.wait(64)
 			s.tracker.Advance(s.at)
 			s.has(OnlyListener)
-		}, Stalled, 0},
-		{"its ACK was dropped once", func(s *script) { s.syn(); s.synAcks(0, 1) }, Delayed, 1},
-		{"its ACK was dropped twice", func(s *script) { s.syn(); s.synAcks(0, 1, 3); s.has(Connection) }, Delayed, 3},
+		}, outcome.Stalled, 0},
+		{"its ACK was dropped once", func(s *script) { s.syn(); s.synAcks(0, 1) }, outcome.Delayed, 1},
+		{"its ACK was dropped twice", func(s *script) { s.syn(); s.synAcks(0, 1, 3); s.has(Connection) }, outcome.Delayed, 3},
 		{"SYN-ACK lost, SYN and SYN-ACK repeated at once", func(s *script) {
 			s.syn()
 			s.synAck()
@@ -150,62 +151,62 @@ func TestOutcomes(t *testing.T) {
 			s.synAck()
 			s.syn()
 			s.synAck()
-		}, Delayed, 1},
-		{"nothing listens", func(s *script) { s.syn(); s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1) }, Refused, 0},
+		}, outcome.Delayed, 1},
+		{"nothing listens", func(s *script) { s.syn(); s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1) }, outcome.Refused, 0},
 		{"nothing listens, three times (Windows)", func(s *script) {
 			for range 3 {
 				s.syn()
 				s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 				s.wait(.5)
 			}
-		}, Refused, 0},
-		{"tcp_abort_on_overflow", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+1, 0) }, Reset, 0},
+		}, outcome.Refused, 0},
+		{"tcp_abort_on_overflow", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+1, 0) }, outcome.Reset, 0},
 		{"the listener closes", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.wait(.7)
 			s.out(packet.FlagRST|packet.FlagACK, serverISN+1, s.isn+50)
-		}, Reset, 0},
-		{"reset after a response", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+300, 0) }, Connected, 0},
+		}, outcome.Reset, 0},
+		{"reset after a response", func(s *script) { s.syn(); s.synAck(); s.out(packet.FlagRST, serverISN+300, 0) }, outcome.Connected, 0},
 		{"a health check that ends with RST", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
-		}, Connected, 0},
+		}, outcome.Connected, 0},
 		{"ended by RST, which crosses the server's FIN", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
 			s.in(packet.FlagRST, s.isn+1, 0)
-		}, Connected, 0},
+		}, outcome.Connected, 0},
 		{"the same the other way round", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.in(packet.FlagRST, s.isn+1, 0)
 			s.in(packet.FlagRST|packet.FlagACK, s.isn+1, serverISN+1)
-		}, Connected, 0},
-		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, HalfOpen, 0},
-		{"the client's host knows of no connection any more", func(s *script) { s.syns(0, 1); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, GaveUp, 0},
+		}, outcome.Connected, 0},
+		{"the client's host knows of no connection", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, outcome.HalfOpen, 0},
+		{"the client's host knows of no connection any more", func(s *script) { s.syns(0, 1); s.synAck(); s.in(packet.FlagRST, s.isn+1, 0) }, outcome.GaveUp, 0},
 		{"a stalled client that loses patience", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)
 			s.in(packet.FlagRST|packet.FlagACK, s.isn+80, serverISN+1)
-		}, Stalled, 0},
-		{"a forged RST", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+77, 0); s.out(packet.FlagRST, 77, 0) }, Connected, 0},
+		}, outcome.Stalled, 0},
+		{"a forged RST", func(s *script) { s.syn(); s.synAck(); s.in(packet.FlagRST, s.isn+77, 0); s.out(packet.FlagRST, 77, 0) }, outcome.Connected, 0},
 		{"a port in use: challenge ACK, RST, another SYN", func(s *script) {
 			s.syn()
 			s.in(packet.FlagRST, 777, 0)
 			s.wait(1)
 			s.syn()
 			s.synAck()
-		}, Delayed, 1},
+		}, outcome.Delayed, 1},
 		{"a port in use: the SYN that follows at once is lost, and the one after two seconds", func(s *script) {
 			s.syn()
 			s.in(packet.FlagRST, 777, 0)
 			s.wait(6)
 			s.syn()
 			s.synAck()
-		}, Delayed, 6},
+		}, outcome.Delayed, 6},
 		{"a port in use: the RST is lost, and the SYN after two seconds", func(s *script) {
 			s.syn()
 			s.at += 8 * time.Millisecond
@@ -213,13 +214,13 @@ func TestOutcomes(t *testing.T) {
 			s.at += 5992 * time.Millisecond
 			s.syn()
 			s.synAck()
-		}, Delayed, 6},
+		}, outcome.Delayed, 6},
 		{"an answer that comes when the clients' segments are no longer observed", func(s *script) {
 			s.tracker.Widen(true)
 			s.syn()
 			s.synAck()
 			s.tracker.Widen(false)
-		}, Connected, 0},
+		}, outcome.Connected, 0},
 		{"no answer while they are observed again", func(s *script) {
 			s.tracker.Widen(true)
 			s.tracker.Widen(false)
@@ -227,7 +228,7 @@ func TestOutcomes(t *testing.T) {
 			s.tracker.Widen(true)
 			s.syn()
 			s.synAck()
-		}, HalfOpen, 0},
+		}, outcome.HalfOpen, 0},
 		{"a port in use: each SYN for six seconds is challenged", func(s *script) {
 			for _, wait := range []float64{0, 0.008, 2, 4} {
 				s.wait(wait)
@@ -237,14 +238,14 @@ func TestOutcomes(t *testing.T) {
 			s.wait(8)
 			s.syn()
 			s.synAck()
-		}, Delayed, 14.008},
+		}, outcome.Delayed, 14.008},
 		{"refused: the answer is lost, and the next SYN", func(s *script) {
 			s.syn()
 			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 			s.wait(3)
 			s.syn()
 			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
-		}, Refused, 0},
+		}, outcome.Refused, 0},
 		{"a SYN-ACK that the client rejects (PAWS), and another", func(s *script) {
 			s.syn()
 			s.synAck()
@@ -252,18 +253,18 @@ func TestOutcomes(t *testing.T) {
 			s.wait(3)
 			s.syn()
 			s.synAck()
-		}, Delayed, 3},
-		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(packet.FlagRST, 777, 0) }, GaveUp, 0},
+		}, outcome.Delayed, 3},
+		{"a port in use: it is reset, and the client does not come again", func(s *script) { s.syn(); s.in(packet.FlagRST, 777, 0) }, outcome.GaveUp, 0},
 		{"TCP Fast Open: the SYN-ACK acknowledges data", func(s *script) {
 			s.syn()
 			s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn+1+300)
-		}, Connected, 0},
-		{"a SYN-ACK of another connection", func(s *script) { s.syn(); s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn-7) }, GaveUp, 0},
+		}, outcome.Connected, 0},
+		{"a SYN-ACK of another connection", func(s *script) { s.syn(); s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn-7) }, outcome.GaveUp, 0},
 		{"a SYN cookie, and nothing more", func(s *script) {
 			s.syn()
 			s.synAck()
 			s.tracker.Cookies(s.at-time.Second, s.at+time.Second)
-		}, Undecided, 0},
+		}, outcome.Undecided, 0},
 		{"a SYN cookie, and an answer", func(s *script) {
 			s.tracker.Widen(true)
 			s.syn()
@@ -271,20 +272,20 @@ func TestOutcomes(t *testing.T) {
 			s.acked()
 			s.has(Connection)
 			s.tracker.Cookies(s.at-time.Second, s.at+time.Second)
-		}, Connected, 0},
+		}, outcome.Connected, 0},
 		{"SYN cookies at another time", func(s *script) {
 			s.tracker.Cookies(0, s.at-time.Second/2)
 			s.syn()
 			s.synAck()
 			s.tracker.Cookies(s.at+time.Second/2, s.at+2*time.Second)
-		}, Connected, 0},
+		}, outcome.Connected, 0},
 		{"observed, and it never answered", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)
 			s.tracker.Widen(true)
 			s.wait(2)
 			s.synAcks(0, 4, 12, 28)
-		}, HalfOpen, 0},
+		}, outcome.HalfOpen, 0},
 		{"observed, it gives up while its last SYN is answered by a cookie", func(s *script) {
 			s.has(OnlyListener)
 			s.tracker.Widen(true)
@@ -292,19 +293,19 @@ func TestOutcomes(t *testing.T) {
 			s.tracker.Drops(port, 0, time.Minute)
 			s.syns(0, 1, 2, 3, 4, 5, 7, 11)
 			s.synAck()
-		}, GaveUp, 0},
+		}, outcome.GaveUp, 0},
 		{"the same where the kernel cannot be asked", func(s *script) {
 			s.tracker.Widen(true)
 			s.syns(0, 1, 3)
 			s.synAck()
-		}, GaveUp, 0},
+		}, outcome.GaveUp, 0},
 		{"observed, it gives up while its last SYN is answered, and rejects the SYN-ACK that is repeated", func(s *script) {
 			s.has(HalfOpenSocket)
 			s.tracker.Widen(true)
 			s.syns(0, 1, 3)
 			s.synAcks(0, 1)
 			s.in(packet.FlagRST, s.isn+1, 0)
-		}, GaveUp, 0},
+		}, outcome.GaveUp, 0},
 		{"its host knows nothing of it when the SYN-ACK is repeated, and its answer may not have been read", func(s *script) {
 			s.syns(0, 1, 3)
 			s.synAck()
@@ -312,7 +313,7 @@ func TestOutcomes(t *testing.T) {
 			s.wait(1)
 			s.synAck()
 			s.in(packet.FlagRST, s.isn+1, 0)
-		}, Stalled, 0},
+		}, outcome.Stalled, 0},
 		{"observed, it answered, and was not let in", func(s *script) {
 			s.syn()
 			s.synAcks(0, 1)
@@ -322,7 +323,7 @@ func TestOutcomes(t *testing.T) {
 			s.acked()
 			s.wait(4)
 			s.synAcks(0, 8, 24)
-		}, Stalled, 0},
+		}, outcome.Stalled, 0},
 		{"a check that was let in late, and ends in one millisecond with the server's end of it", func(s *script) {
 			s.tracker.Widen(true)
 			s.syns(0, 2)
@@ -334,7 +335,7 @@ func TestOutcomes(t *testing.T) {
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+1, clientISN+2)
 			s.in(packet.FlagACK, clientISN+2, serverISN+2)
 			s.has(OnlyListener)
-		}, Delayed, 2},
+		}, outcome.Delayed, 2},
 		{"observed, let in after the last SYN-ACK", func(s *script) {
 			s.tracker.Widen(true)
 			s.syn()
@@ -342,7 +343,7 @@ func TestOutcomes(t *testing.T) {
 			s.acked()
 			s.wait(5)
 			s.served()
-		}, Delayed, 31},
+		}, outcome.Delayed, 31},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -350,7 +351,7 @@ func TestOutcomes(t *testing.T) {
 			test.play(s)
 			e := s.ends()
 			require.Equal(t, just(test.want), e.Clients)
-			if test.want == Delayed {
+			if test.want == outcome.Delayed {
 				require.InDelta(t, test.delay, e.Delays.Sum, .001)
 				require.EqualValues(t, 1, e.Delays.Count)
 				require.InDelta(t, test.delay, e.Delays.Shortest.Seconds(), .001)
@@ -368,15 +369,15 @@ func TestRepeatedToTheEnd(t *testing.T) {
 		retries int
 		synAcks []float64
 		met     Socket // after the last of them
-		want    Outcome
+		want    outcome.Outcome
 	}{
-		"twice, a connection":            {0, []float64{0, 1, 3}, Connection, Delayed},
-		"twice, none":                    {0, []float64{0, 1, 3}, OnlyListener, Stalled},
-		"twice, not known":               {0, []float64{0, 1, 3}, SocketUnknown, Stalled},
-		"as often as allowed, let in":    {1, []float64{0, 1}, Connection, Delayed},
-		"as often as allowed, not known": {1, []float64{0, 1}, SocketUnknown, Stalled},
-		"none allowed, let in":           {-1, []float64{0}, Connection, Connected},
-		"none allowed, stalled":          {-1, []float64{0}, OnlyListener, Stalled},
+		"twice, a connection":            {0, []float64{0, 1, 3}, Connection, outcome.Delayed},
+		"twice, none":                    {0, []float64{0, 1, 3}, OnlyListener, outcome.Stalled},
+		"twice, not known":               {0, []float64{0, 1, 3}, SocketUnknown, outcome.Stalled},
+		"as often as allowed, let in":    {1, []float64{0, 1}, Connection, outcome.Delayed},
+		"as often as allowed, not known": {1, []float64{0, 1}, SocketUnknown, outcome.Stalled},
+		"none allowed, let in":           {-1, []float64{0}, Connection, outcome.Connected},
+		"none allowed, stalled":          {-1, []float64{0}, OnlyListener, outcome.Stalled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := HalfOpenSocket
@@ -397,7 +398,7 @@ func TestRepeatedToTheEnd(t *testing.T) {
 	}
 }
 
-func sumOf(clients [NumOutcomes]uint64) (n uint64) {
+func sumOf(clients [outcome.NumOutcomes]uint64) (n uint64) {
 	for _, c := range clients {
 		n += c
 	}
@@ -411,7 +412,7 @@ func TestComesAgain(t *testing.T) {
 	s.syns(0, 7)
 	s.synAck()
 	e := s.ends()
-	require.Equal(t, [NumOutcomes]uint64{GaveUp: 1, Delayed: 1}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.GaveUp: 1, outcome.Delayed: 1}, e.Clients)
 	require.Equal(t, 7*time.Second, e.Delays.Longest)
 
 	s.wait(600)
@@ -424,7 +425,7 @@ func TestComesAgain(t *testing.T) {
 	s.client("10.1.0.20:5000", 20).refused()
 	s.wait(10)
 	s.tracker.Advance(s.at)
-	require.EqualValues(t, maxEnded+10, s.ends().Clients[Refused])
+	require.EqualValues(t, maxEnded+10, s.ends().Clients[outcome.Refused])
 	require.Nil(t, s.tracker.ended.byName)
 }
 
@@ -445,7 +446,7 @@ func TestLostSYNs(t *testing.T) {
 				s.wait(1)
 				s.tracker.Advance(s.at)
 			}
-			require.Equal(t, just(GaveUp), s.ends().Clients, "%v: %b", times, arrives)
+			require.Equal(t, just(outcome.GaveUp), s.ends().Clients, "%v: %b", times, arrives)
 		}
 	}
 }
@@ -465,7 +466,7 @@ func TestPortReuse(t *testing.T) {
 	third.syns(0, 1)
 	third.synAck()
 	e := third.ends()
-	require.Equal(t, [NumOutcomes]uint64{Connected: 1, GaveUp: 1, Delayed: 1}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.GaveUp: 1, outcome.Delayed: 1}, e.Clients)
 }
 
 // A restart: refused between the old listener and the new, whose sockets the
@@ -482,7 +483,7 @@ func TestListenerRestarts(t *testing.T) {
 		}
 		s.wait(.01)
 	}
-	require.Equal(t, [NumOutcomes]uint64{Connected: 20, Refused: 10}, s.ends().Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 20, outcome.Refused: 10}, s.ends().Clients)
 }
 
 // Bridges and bonds show a packet once for each device.
@@ -503,7 +504,7 @@ func TestSamePacketOnTwoDevices(t *testing.T) {
 	}
 	both(packet.FlagSYN, true, s.isn, 0)
 	both(packet.FlagSYN|packet.FlagACK, false, serverISN, s.isn+1)
-	require.Equal(t, just(Connected), s.ends().Clients)
+	require.Equal(t, just(outcome.Connected), s.ends().Clients)
 }
 
 // A local route can be to many addresses.
@@ -535,7 +536,7 @@ func TestOthersAreNotCounted(t *testing.T) {
 	require.Empty(t, s.tracker.Report())
 	require.EqualValues(t, 1, s.tracker.Foreign())
 	s.observe(syn)
-	require.Equal(t, just(GaveUp), s.ends().Clients)
+	require.Equal(t, just(outcome.GaveUp), s.ends().Clients)
 }
 
 func TestSetPortsForgetsWhatIsOpen(t *testing.T) {
@@ -628,9 +629,9 @@ func TestLosersAndBalancer(t *testing.T) {
 	s.wait(20)
 	s.tracker.Advance(s.at)
 	e := s.tracker.Report()[0]
-	require.Equal(t, Source{netip.MustParseAddr("10.0.1.1"), 300}, e.Losers[0])
-	require.Equal(t, Source{netip.MustParseAddr("10.0.3.1"), 50}, e.Losers[1])
-	require.LessOrEqual(t, len(e.Losers), topSources)
+	require.Equal(t, outcome.Source{Addr: netip.MustParseAddr("10.0.1.1"), Clients: 300}, e.Losers[0])
+	require.Equal(t, outcome.Source{Addr: netip.MustParseAddr("10.0.3.1"), Clients: 50}, e.Losers[1])
+	require.LessOrEqual(t, len(e.Losers), outcome.TopSources)
 	require.Equal(t, e.Losers[0], *e.Balancer)
 	require.EqualValues(t, 550, e.Failed())
 	require.Nil(t, e.Flood)
@@ -644,7 +645,7 @@ func TestLosersAndBalancer(t *testing.T) {
 
 // A flood's addresses come once, send one SYN and do not answer.
 func TestFlood(t *testing.T) {
-	attack := func(s *script, n int, play func(c *script)) *Flood {
+	attack := func(s *script, n int, play func(c *script)) *outcome.Flood {
 		for i := range n {
 			play(s.client(fmt.Sprintf("10.%d.%d.%d:%d", 1+i>>16, i>>8&255, i&255, 1000+i%1000), uint32(i)))
 		}

@@ -3,6 +3,7 @@ package handshake
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -12,7 +13,7 @@ func (c *simulatedClient) start() {
 	c.syn(time.Second)
 	c.m.after(c.connect, func() {
 		if !c.connected && !c.dead {
-			c.fail(GaveUp)
+			c.fail(outcome.GaveUp)
 		}
 	})
 }
@@ -25,7 +26,7 @@ func (c *simulatedClient) syn(timeout time.Duration) {
 	c.m.after(timeout, func() { c.syn(2 * timeout) })
 }
 
-func (c *simulatedClient) fail(how Outcome) {
+func (c *simulatedClient) fail(how outcome.Outcome) {
 	c.how, c.failed, c.dead, c.left = how, true, true, c.m.now
 }
 
@@ -38,7 +39,7 @@ func (c *simulatedClient) receive(flags uint8, seq, ack uint32, payload int) {
 	case flags&packet.FlagRST != 0 && c.closed:
 		c.dead = true
 	case flags&packet.FlagRST != 0:
-		c.fail(Reset)
+		c.fail(outcome.Reset)
 	case flags&packet.FlagSYN != 0 && !c.connected:
 		c.connected, c.serverISN = true, seq
 		c.ack()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -103,7 +104,7 @@ type simulatedClient struct {
 	read    time.Duration // and then for its answer, or stays
 
 	began, left   time.Duration
-	how           Outcome // GaveUp, Reset; else see made
+	how           outcome.Outcome // GaveUp, Reset; else see made
 	failed        bool
 	connected     bool
 	closed, dead  bool

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -32,8 +33,6 @@ const (
 	defaultMaxOpen = 100_000
 	defaultRetries = 5 // TCP_SYNACK_RETRIES
 	maxEndpoints   = 256
-	untrackedOrder = 22 // bits of the sketch: 512 KiB
-	untrackedFor   = time.Minute
 )
 
 // Tracker follows the attempts to connect to a set of ports. Its only clock are
@@ -61,8 +60,7 @@ type Tracker struct {
 	recent    endpointKey // the latest that was looked for, as most are the same
 	recentAt  uint16      // its place in endpoints
 
-	untracked     *distinct // attempts beyond the table's limit, of this period
-	untrackedTurn time.Duration
+	untracked outcome.Sketch // attempts beyond the table's limit
 
 	cookies  marks
 	drops    map[uint16]*marks // by port, of those that are followed
@@ -240,7 +238,7 @@ func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
 	}
 	a.signs |= timed
 	a.showsSocket(mark(a.first, at))
-	e.responses.observe(at - a.first)
+	e.account.Responds(at - a.first)
 }
 
 func (t *Tracker) fromClient(s *packet.Segment) int32 {
@@ -303,8 +301,8 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 	}
 	if a.unanswered() { // the one before
 		a.signs |= ignored
-		t.endpoints[a.endpoint].unanswered++
-		t.endpoints[a.endpoint].trouble(a)
+		t.endpoints[a.endpoint].account.Unanswered()
+		t.endpoints[a.endpoint].account.Trouble(a.first)
 	}
 	deadline := a.syn(at)
 	if t.unread.at(at) {
@@ -339,17 +337,7 @@ func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 
 // sketch counts a client for which there is no room.
 func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
-	switch {
-	case t.untracked == nil:
-		t.untracked, t.untrackedTurn = newDistinct(untrackedOrder), at
-	case at-t.untrackedTurn >= untrackedFor:
-		t.untracked.reset()
-		t.untrackedTurn = at
-	}
-	weight := t.untracked.weight()
-	if t.untracked.add(t.name(k, isn)) {
-		e.untracked += weight
-	}
+	e.account.Untracked(t.untracked.Add(at, t.name(k, isn)))
 }
 
 func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
@@ -483,8 +471,8 @@ func (t *Tracker) unfollow(e *endpoint) {
 
 // Report is the state of all ports that have had a client, sorted by port and
 // address. Those that are no longer followed are in it once.
-func (t *Tracker) Report() []Endpoint {
-	out := make([]Endpoint, 0, len(t.byAddr))
+func (t *Tracker) Report() []outcome.Endpoint {
+	out := make([]outcome.Endpoint, 0, len(t.byAddr))
 	for _, i := range t.byAddr {
 		e := t.endpoints[i]
 		reported := e.report(t.now)
@@ -493,7 +481,7 @@ func (t *Tracker) Report() []Endpoint {
 		}
 		out = append(out, reported)
 	}
-	slices.SortFunc(out, func(a, b Endpoint) int {
+	slices.SortFunc(out, func(a, b outcome.Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Addr.Port(), b.Addr.Port()), a.Addr.Compare(b.Addr))
 	})
 	return out

@@ -338,5 +338,5 @@ func (t *Tracker) forget(i int32) {
 
 func (t *Tracker) lose(a *attempt) {
 	t.drop(a)
-	t.endpoints[a.endpoint].untracked++
+	t.endpoints[a.endpoint].account.Untracked(1)
 }

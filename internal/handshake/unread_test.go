@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -57,26 +58,26 @@ func TestUnread(t *testing.T) {
 	for name, c := range map[string]struct {
 		met       Socket
 		play      func(s *script)
-		want      Outcome
+		want      outcome.Outcome
 		untracked bool
 		delay     float64
 	}{
-		"its FIN":                     {NoSocket, func(s *script) { s.syn(); s.fin() }, Connected, false, 0},
-		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST|packet.FlagACK, s.isn+101, serverISN+501) }, Connected, false, 0},
-		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+101, 0) }, Connected, false, 0},
-		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+1, 0) }, HalfOpen, false, 0},
-		"a connection":                {Connection, func(s *script) { s.syn() }, Connected, false, 0},
-		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn-9, 1); s.syn() }, Connected, false, 0},
-		"let in with its second SYN":  {Connection, func(s *script) { s.syns(0, 1) }, Delayed, false, 1},
-		"the SYN-ACK is seen as well": {NoSocket, func(s *script) { s.syn(); s.synAck() }, Connected, false, 0},
-		"and repeated":                {HalfOpenSocket, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1); s.has(Connection) }, Delayed, false, 1},
+		"its FIN":                     {NoSocket, func(s *script) { s.syn(); s.fin() }, outcome.Connected, false, 0},
+		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST|packet.FlagACK, s.isn+101, serverISN+501) }, outcome.Connected, false, 0},
+		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+101, 0) }, outcome.Connected, false, 0},
+		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+1, 0) }, outcome.HalfOpen, false, 0},
+		"a connection":                {Connection, func(s *script) { s.syn() }, outcome.Connected, false, 0},
+		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn-9, 1); s.syn() }, outcome.Connected, false, 0},
+		"let in with its second SYN":  {Connection, func(s *script) { s.syns(0, 1) }, outcome.Delayed, false, 1},
+		"the SYN-ACK is seen as well": {NoSocket, func(s *script) { s.syn(); s.synAck() }, outcome.Connected, false, 0},
+		"and repeated":                {HalfOpenSocket, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1); s.has(Connection) }, outcome.Delayed, false, 1},
 		"half-open, it seems to stall": {HalfOpenSocket, func(s *script) {
 			resumed(Counters{Drops: 1})(s)
 			s.wait(-.1)
 			s.synAcks(1, 3, 7, 15, 31)
 			s.acked()
 			s.has(OnlyListener)
-		}, Stalled, false, 0},
+		}, outcome.Stalled, false, 0},
 		"half-open, long ago": {HalfOpenSocket, func(s *script) {
 			s.syn()
 			s.wait(1.1)
@@ -85,26 +86,26 @@ func TestUnread(t *testing.T) {
 			s.synAcks(3, 7, 15, 31)
 			s.acked()
 			s.has(OnlyListener)
-		}, Stalled, false, 0},
-		"dropped":                      {OnlyListener, resumed(Counters{Drops: 1}), GaveUp, false, 0},
-		"dropped, beside a reset":      {OnlyListener, resumed(Counters{Drops: 1, Resets: 1}), GaveUp, false, 0},
-		"dropped, then let in":         {OnlyListener, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, Delayed, false, 1},
+		}, outcome.Stalled, false, 0},
+		"dropped":                      {OnlyListener, resumed(Counters{Drops: 1}), outcome.GaveUp, false, 0},
+		"dropped, beside a reset":      {OnlyListener, resumed(Counters{Drops: 1, Resets: 1}), outcome.GaveUp, false, 0},
+		"dropped, then let in":         {OnlyListener, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, outcome.Delayed, false, 1},
 		"dropped or aborted":           {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
 		"dropped or reset":             {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
-		"dropped by netfilter":         {OnlyListener, resumed(Counters{}), GaveUp, false, 0},
-		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), Undecided, false, 0},
-		"refused":                      {NoSocket, resumed(Counters{Resets: 1}), Refused, false, 0},
-		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), Refused, false, 0},
+		"dropped by netfilter":         {OnlyListener, resumed(Counters{}), outcome.GaveUp, false, 0},
+		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), outcome.Undecided, false, 0},
+		"refused":                      {NoSocket, resumed(Counters{Resets: 1}), outcome.Refused, false, 0},
+		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), outcome.Refused, false, 0},
 		"refused or killed":            {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
 		"refused or dropped":           {NoSocket, resumed(Counters{Resets: 1, Drops: 1}), 0, true, 0},
 		"refused, and that is seen": {NoSocket, func(s *script) {
 			s.syn()
 			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
 			s.resume(Counters{Resets: 1})
-		}, Refused, false, 0},
+		}, outcome.Refused, false, 0},
 		"reset, and that is seen":  {Connection, func(s *script) { resumed(Counters{Resets: 1})(s); s.out(packet.FlagRST, serverISN+1, 0) }, 0, true, 0},
 		"nobody can be asked":      {SocketUnknown, resumed(Counters{Drops: 1}), 0, true, 0},
-		"with another of its port": {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, Connected, true, 0},
+		"with another of its port": {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, outcome.Connected, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := c.met
@@ -112,7 +113,7 @@ func TestUnread(t *testing.T) {
 			s.trust(&met)
 			c.play(s)
 			got := s.ends()
-			want := [NumOutcomes]uint64{Connected: 1}
+			want := [outcome.NumOutcomes]uint64{outcome.Connected: 1}
 			if !c.untracked || name == "with another of its port" {
 				want[c.want]++
 			}
@@ -130,26 +131,26 @@ func TestUnreadWithoutTrust(t *testing.T) {
 		met    Socket
 		moved  Counters
 		before bool // a client was let in, unfound
-		want   Outcome
+		want   outcome.Outcome
 		known  bool
 	}{
-		"dropped":                      {OnlyListener, Counters{Drops: 1}, false, GaveUp, true},
+		"dropped":                      {OnlyListener, Counters{Drops: 1}, false, outcome.GaveUp, true},
 		"dropped, or found no more":    {OnlyListener, Counters{Drops: 1}, true, 0, false},
-		"refused":                      {NoSocket, Counters{Resets: 1}, false, Refused, true},
-		"refused, beside another port": {NoSocket, Counters{Resets: 1, Drops: 9, Killed: 3}, false, Refused, true},
+		"refused":                      {NoSocket, Counters{Resets: 1}, false, outcome.Refused, true},
+		"refused, beside another port": {NoSocket, Counters{Resets: 1, Drops: 9, Killed: 3}, false, outcome.Refused, true},
 		"refused, or found no more":    {NoSocket, Counters{Resets: 1}, true, 0, false},
 		"nothing has happened":         {NoSocket, Counters{}, true, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := NoSocket
 			s := oneWayScript(t, &met)
-			want := [NumOutcomes]uint64{}
+			want := [outcome.NumOutcomes]uint64{}
 			if c.before {
 				other := s.client("10.0.0.9:50000", 7)
 				other.syn()
 				other.fin()
 				s.wait(3)
-				want[Connected]++
+				want[outcome.Connected]++
 			}
 			met = c.met
 			s.syn()
@@ -186,7 +187,7 @@ func TestDoubt(t *testing.T) {
 			require.False(t, s.tracker.Doubtful())
 			require.False(t, s.tracker.Settled())
 			e := s.ends()
-			require.Equal(t, [NumOutcomes]uint64{Connected: 1, GaveUp: 1}, e.Clients)
+			require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.GaveUp: 1}, e.Clients)
 			require.True(t, s.tracker.Distrust())
 			require.True(t, s.tracker.Settled())
 			s.tracker.Trust()
@@ -223,7 +224,7 @@ func TestRefusedAfterTheLastKilled(t *testing.T) {
 	s.wait(.01)
 	s.resume(Counters{Resets: clients, Killed: 40, Opened: 1 + killed})
 	e := s.ends()
-	require.Equal(t, [NumOutcomes]uint64{Connected: 1, Refused: clients - killed}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.Refused: clients - killed}, e.Clients)
 	require.EqualValues(t, killed, e.Untracked)
 }
 
@@ -239,7 +240,7 @@ func TestUnreadPortsUsedAgain(t *testing.T) {
 	}
 	s.resume(Counters{Resets: times})
 	e := s.ends()
-	require.Equal(t, [NumOutcomes]uint64{Refused: times}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Refused: times}, e.Clients)
 	require.Zero(t, e.Untracked)
 }
 
@@ -258,7 +259,7 @@ func TestRefusedBesideLaterClients(t *testing.T) {
 	later.synAck()
 	later.fin()
 	e := s.ends()
-	require.Equal(t, [NumOutcomes]uint64{Connected: 2}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 2}, e.Clients)
 	require.EqualValues(t, 1, e.Untracked)
 }
 
@@ -274,7 +275,7 @@ func TestProved(t *testing.T) {
 	require.Zero(t, s.tracker.Report()[0].Clients)
 	s.tracker.Calm(s.at)
 	s.tracker.Advance(s.at)
-	require.Equal(t, just(Connected), s.tracker.Report()[0].Clients)
+	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 
 	s = oneWayScript(t, &met)
 	s.syn()
@@ -284,7 +285,7 @@ func TestProved(t *testing.T) {
 	s.wait(-.2)
 	s.synAcks(1, 3, 7, 15, 31)
 	s.acked()
-	require.Equal(t, just(Stalled), s.ends().Clients)
+	require.Equal(t, just(outcome.Stalled), s.ends().Clients)
 }
 
 // A client that uses its port again while its earlier connection has yet to be judged is
@@ -302,7 +303,7 @@ func TestProvedPortUsedAgain(t *testing.T) {
 	s.syn()
 	require.Equal(t, times+1, s.tracker.Report()[0].Settling)
 	s.resume(Counters{Drops: 1})
-	require.Equal(t, [NumOutcomes]uint64{Connected: times + 1}, s.ends().Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: times + 1}, s.ends().Clients)
 }
 
 func TestProvedOnAPortThatIsNotFollowed(t *testing.T) {
@@ -389,12 +390,12 @@ func TestStrayResets(t *testing.T) {
 func TestMissingThenAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
 		play func(s *script)
-		want Outcome
+		want outcome.Outcome
 	}{
-		"its FIN":     {func(s *script) { s.fin() }, Connected},
-		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, Delayed},
-		"a refusal":   {func(s *script) { s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, Refused},
-		"its SYN-ACK": {func(s *script) { s.synAck() }, Connected},
+		"its FIN":     {func(s *script) { s.fin() }, outcome.Connected},
+		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, outcome.Delayed},
+		"a refusal":   {func(s *script) { s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, outcome.Refused},
+		"its SYN-ACK": {func(s *script) { s.synAck() }, outcome.Connected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := OnlyListener
@@ -407,7 +408,7 @@ func TestMissingThenAnswered(t *testing.T) {
 			s.tracker.Advance(s.at)
 			require.False(t, s.tracker.LetIn(by))
 			c.play(s)
-			want := [NumOutcomes]uint64{Connected: 1}
+			want := [outcome.NumOutcomes]uint64{outcome.Connected: 1}
 			want[c.want]++
 			require.Equal(t, want, s.ends().Clients)
 		})
@@ -420,14 +421,14 @@ func TestUnreadAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		after float64
 		found Found
-		want  Answers
+		want  outcome.Answers
 	}{
-		"nothing was sent":              {1, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Second}, Answers{Unanswered: 1}},
-		"something was":                 {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9, Quiet: time.Second / 2}, Answers{Answered: 1}},
-		"and after the FIN":             {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9}, Answers{Unanswered: 1}},
-		"the server has closed it":      {1, Found{Socket: NoSocket}, Answers{Unknown: 1}},
-		"a quick one is not asked for":  {.1, Found{Socket: Connection, HasInfo: true, Received: 100}, Answers{Unknown: 1}},
-		"a minute later, and no answer": {60, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Minute}, Answers{Unanswered: 1}},
+		"nothing was sent":              {1, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Second}, outcome.Answers{Unanswered: 1}},
+		"something was":                 {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9, Quiet: time.Second / 2}, outcome.Answers{Answered: 1}},
+		"and after the FIN":             {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9}, outcome.Answers{Unanswered: 1}},
+		"the server has closed it":      {1, Found{Socket: NoSocket}, outcome.Answers{Unknown: 1}},
+		"a quick one is not asked for":  {.1, Found{Socket: Connection, HasInfo: true, Received: 100}, outcome.Answers{Unknown: 1}},
+		"a minute later, and no answer": {60, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Minute}, outcome.Answers{Unanswered: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found { return c.found }})
@@ -442,7 +443,7 @@ func TestUnreadAnswers(t *testing.T) {
 			s.fin()
 			s.wait(.1)
 			e := s.ends()
-			require.Equal(t, just(Connected), e.Clients)
+			require.Equal(t, just(outcome.Connected), e.Clients)
 			require.Equal(t, c.want, e.Answers)
 			require.EqualValues(t, 1, e.LetIn)
 		})
@@ -459,6 +460,6 @@ func TestDelayWhereTheACKIsUnread(t *testing.T) {
 	s.served()
 	s.fin()
 	got := s.ends()
-	require.Equal(t, [NumOutcomes]uint64{Delayed: 1}, got.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Delayed: 1}, got.Clients)
 	require.InDelta(t, 2, got.Delays.Sum, .001)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
 // crowd starts n clients at once, and returns the outcome that each reports.
-func (w world) crowd(t *testing.T, tap *Tap, to netip.AddrPort, n int, patience time.Duration) (counts [handshake.NumOutcomes]uint64) {
+func (w world) crowd(t *testing.T, tap *Tap, to netip.AddrPort, n int, patience time.Duration) (counts [outcome.NumOutcomes]uint64) {
 	start := time.Now()
 	waiting := newEvents(t, unix.EPOLLOUT, w.connect(t, to, n))
 	var inside []*client
@@ -26,7 +26,7 @@ func (w world) crowd(t *testing.T, tap *Tap, to netip.AddrPort, n int, patience 
 				require.NoError(t, err)
 				inside = append(inside, c)
 			case errors.Is(err, unix.ECONNREFUSED):
-				counts[handshake.Refused]++
+				counts[outcome.Refused]++
 				c.close()
 			default:
 				require.NoError(t, err)
@@ -36,7 +36,7 @@ func (w world) crowd(t *testing.T, tap *Tap, to netip.AddrPort, n int, patience 
 		require.NoError(t, err)
 	}
 	for _, c := range waiting.of {
-		counts[handshake.GaveUp]++
+		counts[outcome.GaveUp]++
 		c.close()
 	}
 	answered := newEvents(t, unix.EPOLLIN, inside) // by a server that has said something
@@ -86,11 +86,11 @@ func (e *events) next(t *testing.T) (came []*client) {
 }
 
 // letIn is whether the client had to repeat its SYN.
-func (c *client) letIn(t *testing.T) handshake.Outcome {
+func (c *client) letIn(t *testing.T) outcome.Outcome {
 	info, err := unix.GetsockoptTCPInfo(c.fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	require.NoError(t, err)
 	if info.Total_retrans > 0 {
-		return handshake.Delayed
+		return outcome.Delayed
 	}
-	return handshake.Connected
+	return outcome.Connected
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
@@ -34,8 +34,8 @@ func TestLongSpoofedFlood(t *testing.T) {
 	received := w.segments(t)
 	before := nettest.Heap()
 	tap := w.tap(t, l.Addr.Port())
-	var flood *handshake.Flood
-	report := func() (r Report, e handshake.Endpoint) {
+	var flood *outcome.Flood
+	report := func() (r Report, e outcome.Endpoint) {
 		r, err := tap.Report()
 		require.NoError(t, err)
 		if len(r.Endpoints) > 0 {
@@ -59,7 +59,7 @@ func TestLongSpoofedFlood(t *testing.T) {
 	highest = max(highest, nettest.Heap())
 	taken := int64(highest) - int64(before) + int64(large().bytes())
 	received = w.segments(t) - received
-	var e handshake.Endpoint
+	var e outcome.Endpoint
 	var r Report
 	require.Eventually(t, func() bool {
 		r, e = report()
@@ -72,7 +72,7 @@ func TestLongSpoofedFlood(t *testing.T) {
 	require.Less(t, taken, int64(most))
 	require.LessOrEqual(t, float64(counted), float64(packets)*1.01)
 	require.GreaterOrEqual(t, float64(counted+r.Lost), float64(received)*.99, "each was counted, or is reported as lost")
-	require.Less(t, float64(e.Clients[handshake.Connected]), float64(packets)*.001, "nobody answered: %v", e.Clients)
+	require.Less(t, float64(e.Clients[outcome.Connected]), float64(packets)*.001, "nobody answered: %v", e.Clients)
 	require.NotNil(t, flood)
 	require.Greater(t, float64(flood.Sources), .9*float64(flood.Attempts))
 }

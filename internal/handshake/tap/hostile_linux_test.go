@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -62,8 +62,8 @@ func TestSynCookies(t *testing.T) {
 		}, time.Minute, 10*time.Millisecond)
 		settled(t, w.connect(t, l.Addr, 30))
 		e := decided(t, tap, l.Addr, 50)
-		require.GreaterOrEqual(t, e.Clients[handshake.Connected], uint64(30))
-		require.EqualValues(t, 50, e.Clients[handshake.Connected]+e.Clients[handshake.HalfOpen], "%v", e.Clients)
+		require.GreaterOrEqual(t, e.Clients[outcome.Connected], uint64(30))
+		require.EqualValues(t, 50, e.Clients[outcome.Connected]+e.Clients[outcome.HalfOpen], "%v", e.Clients)
 	})
 }
 
@@ -99,7 +99,7 @@ func TestHostilePackets(t *testing.T) {
 	}
 	settled(t, w.connect(t, l.Addr, 3))
 	e := decided(t, tap, l.Addr, 3)
-	require.EqualValues(t, 3, e.Clients[handshake.Connected], "%v", e.Clients)
+	require.EqualValues(t, 3, e.Clients[outcome.Connected], "%v", e.Clients)
 	r, err := tap.Report()
 	require.NoError(t, err)
 	require.Len(t, r.Endpoints, 1)
@@ -154,7 +154,7 @@ func TestStackedDevices(t *testing.T) {
 		}, 60*time.Second, 10*time.Millisecond)
 		l.Accept(t, 6)
 		e := decided(t, tap, l.Addr, 11)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 6, handshake.Delayed: 5}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 6, outcome.Delayed: 5}, e.Clients)
 	}
 	t.Run("VLAN", func(t *testing.T) {
 		w := pair(t)

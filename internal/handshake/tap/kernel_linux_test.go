@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -175,9 +175,9 @@ func sockaddrOf(to netip.AddrPort) unix.Sockaddr {
 }
 
 // decided waits until the tap has decided n clients of an address, and no more.
-func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) handshake.Endpoint {
+func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) outcome.Endpoint {
 	t.Helper()
-	var found handshake.Endpoint
+	var found outcome.Endpoint
 	require.Eventually(t, func() bool {
 		found = countedAt(t, tap, addr)
 		return sumOf(found.Clients) >= n
@@ -187,7 +187,7 @@ func decided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) handshake.En
 }
 
 // countedAt is what the tap has counted of an address.
-func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found handshake.Endpoint) {
+func countedAt(t *testing.T, tap *Tap, addr netip.AddrPort) (found outcome.Endpoint) {
 	t.Helper()
 	r, err := tap.Report()
 	require.NoError(t, err)
@@ -214,13 +214,13 @@ func TestGaveUp(t *testing.T) {
 			c.close() // its connect timeout is over: it sends no second SYN
 		}
 		e := decided(t, tap, l.Addr, room+clients)
-		require.EqualValues(t, room, e.Clients[handshake.Connected])
-		require.EqualValues(t, clients, e.Clients[handshake.GaveUp])
+		require.EqualValues(t, room, e.Clients[outcome.Connected])
+		require.EqualValues(t, clients, e.Clients[outcome.GaveUp])
 		require.EqualValues(t, clients, e.Losers[0].Clients)
 	})
 }
 
-func sumOf(clients [handshake.NumOutcomes]uint64) (n uint64) {
+func sumOf(clients [outcome.NumOutcomes]uint64) (n uint64) {
 	for _, c := range clients {
 		n += c
 	}

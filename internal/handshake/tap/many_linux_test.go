@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
@@ -40,7 +40,7 @@ func manyClients(t *testing.T, w world) {
 	go acceptAll(open.File(t))
 	drops := w.listenDrops(t)
 
-	want := make(map[netip.AddrPort][handshake.NumOutcomes]uint64)
+	want := make(map[netip.AddrPort][outcome.NumOutcomes]uint64)
 	w.clients.Do(func() {
 		for i := range n {
 			if i%500 == 0 { // the ring holds some thousand packets, and this machine may be busy
@@ -57,12 +57,12 @@ func manyClients(t *testing.T, w world) {
 	for to, counts := range want {
 		got := decided(t, tap, to, sumOf(counts))
 		unanswered += got.Unanswered
-		for _, exact := range []handshake.Outcome{handshake.GaveUp, handshake.Refused, handshake.Stalled, handshake.Reset, handshake.HalfOpen} {
+		for _, exact := range []outcome.Outcome{outcome.GaveUp, outcome.Refused, outcome.Stalled, outcome.Reset, outcome.HalfOpen} {
 			require.Equal(t, counts[exact], got.Clients[exact], "%v at %v: %v, by their own count %v", exact, to, got.Clients, counts)
 		}
 		// Where the client sees a delay below a second the kernel may have repeated its
 		// SYN-ACK all the same.
-		require.InDelta(t, counts[handshake.Connected], got.Clients[handshake.Connected], .001*float64(counts[handshake.Connected]), "%v", to)
+		require.InDelta(t, counts[outcome.Connected], got.Clients[outcome.Connected], .001*float64(counts[outcome.Connected]), "%v", to)
 	}
 	require.Equal(t, w.listenDrops(t)-drops, unanswered)
 	t.Logf("%d clients: %v, %d SYNs dropped", n, want, unanswered)
@@ -74,7 +74,7 @@ func (w world) listenDrops(t *testing.T) (n uint64) {
 }
 
 // one is a client, and what it reports as its outcome.
-func one(t *testing.T, to netip.AddrPort, impatient bool) handshake.Outcome {
+func one(t *testing.T, to netip.AddrPort, impatient bool) outcome.Outcome {
 	flags := unix.SOCK_STREAM | unix.SOCK_CLOEXEC
 	if impatient {
 		flags |= unix.SOCK_NONBLOCK
@@ -85,9 +85,9 @@ func one(t *testing.T, to netip.AddrPort, impatient bool) handshake.Outcome {
 	err = unix.Connect(fd, sockaddrOf(to))
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
-		return handshake.Refused
+		return outcome.Refused
 	case errors.Is(err, unix.EINPROGRESS):
-		return handshake.GaveUp
+		return outcome.GaveUp
 	}
 	require.NoError(t, err)
 	// RST: no port waits in TIME_WAIT.
@@ -95,9 +95,9 @@ func one(t *testing.T, to netip.AddrPort, impatient bool) handshake.Outcome {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	require.NoError(t, err)
 	if info.Total_retrans > 0 { // of its SYN: it has sent nothing else
-		return handshake.Delayed
+		return outcome.Delayed
 	}
-	return handshake.Connected
+	return outcome.Connected
 }
 
 // acceptAll takes connections and ends them, until the listener is closed.

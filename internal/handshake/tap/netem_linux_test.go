@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -42,7 +42,7 @@ func TestNetem(t *testing.T) {
 			go greetAll(open.File(t))
 			drops := w.listenDrops(t)
 
-			want := make(map[netip.AddrPort][handshake.NumOutcomes]uint64)
+			want := make(map[netip.AddrPort][outcome.NumOutcomes]uint64)
 			clients := impairedClients(t)
 			for _, n := range crowds(clients / 3) {
 				for to, syns := range map[netip.AddrPort]int{open.Addr: manySYNs, full.Addr: someSYNs, closed: manySYNs} {
@@ -53,7 +53,7 @@ func TestNetem(t *testing.T) {
 					want[to] = counts
 				}
 			}
-			got, unanswered := make(map[netip.AddrPort][handshake.NumOutcomes]uint64), uint64(0)
+			got, unanswered := make(map[netip.AddrPort][outcome.NumOutcomes]uint64), uint64(0)
 			for to, counts := range want {
 				e := allDecided(t, tap, to, sumOf(counts))
 				got[to] = e.Clients
@@ -62,36 +62,36 @@ func TestNetem(t *testing.T) {
 				}
 			}
 			t.Logf("by their own count %v, here %v, %d SYNs dropped", want, got, unanswered)
-			require.Equal(t, want[full.Addr][handshake.GaveUp], got[full.Addr][handshake.GaveUp])
-			require.Equal(t, got[full.Addr][handshake.GaveUp], sumOf(got[full.Addr]))
-			require.Equal(t, want[closed][handshake.Refused], got[closed][handshake.Refused])
-			require.Equal(t, got[closed][handshake.Refused], sumOf(got[closed]))
+			require.Equal(t, want[full.Addr][outcome.GaveUp], got[full.Addr][outcome.GaveUp])
+			require.Equal(t, got[full.Addr][outcome.GaveUp], sumOf(got[full.Addr]))
+			require.Equal(t, want[closed][outcome.Refused], got[closed][outcome.Refused])
+			require.Equal(t, got[closed][outcome.Refused], sumOf(got[closed]))
 			require.Equal(t, w.listenDrops(t)-drops, unanswered)
 			in := got[open.Addr]
-			let, most := want[open.Addr][handshake.Connected]+want[open.Addr][handshake.Delayed], uint64(0)
+			let, most := want[open.Addr][outcome.Connected]+want[open.Addr][outcome.Delayed], uint64(0)
 			if lose.back > 0 {
 				most = max(1, let/1000)
 			}
-			require.Equal(t, want[open.Addr][handshake.GaveUp], in[handshake.GaveUp])
+			require.Equal(t, want[open.Addr][outcome.GaveUp], in[outcome.GaveUp])
 			require.Equal(t, sumOf(want[open.Addr]), sumOf(in))
-			require.LessOrEqual(t, in[handshake.Stalled], most)
-			require.Equal(t, let, in[handshake.Connected]+in[handshake.Delayed]+in[handshake.Stalled], "%v", in)
+			require.LessOrEqual(t, in[outcome.Stalled], most)
+			require.Equal(t, let, in[outcome.Connected]+in[outcome.Delayed]+in[outcome.Stalled], "%v", in)
 			if lose.there == 0 {
-				require.LessOrEqual(t, want[open.Addr][handshake.Delayed], in[handshake.Delayed]+most)
+				require.LessOrEqual(t, want[open.Addr][outcome.Delayed], in[outcome.Delayed]+most)
 			}
 			if lose.back == 0 && nettest.InGuest() { // elsewhere the machine itself may be late
 				require.Equal(t, want[open.Addr], in)
 			}
 			nettest.Feature(fmt.Sprintf("tap: %d clients, round trip %v, %s", clients, 2*oneWayDelay, name),
 				"%d in%s, %d refused, %d gave up, as they count themselves; each of %d dropped SYNs is a client's",
-				let, called(in[handshake.Stalled]), want[closed][handshake.Refused], want[full.Addr][handshake.GaveUp], unanswered)
+				let, called(in[outcome.Stalled]), want[closed][outcome.Refused], want[full.Addr][outcome.GaveUp], unanswered)
 		})
 	}
 }
 
 // allDecided waits until the tap has decided n clients of an address or more, and
 // none is open.
-func allDecided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) (found handshake.Endpoint) {
+func allDecided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) (found outcome.Endpoint) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		found = countedAt(t, tap, addr)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -111,7 +112,7 @@ func oneWayCalm(t *testing.T, w world) {
 	}
 	n := uint64(len(kinds) * each)
 	e := decided(t, tap, l.Addr, n)
-	require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: n}, e.Clients)
+	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: n}, e.Clients)
 	require.Zero(t, e.Untracked)
 	r, err := tap.Report()
 	require.NoError(t, err)
@@ -156,7 +157,7 @@ func TestOneWayStop(t *testing.T) {
 		_, failed := settled(t, w.connect(t, l.Addr, out))
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, l.Addr, 1+in+out)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + in, handshake.Refused: out}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1 + in, outcome.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -185,7 +186,7 @@ func TestOneWayStopWhileCounting(t *testing.T) {
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		turn <- struct{}{}
 		e := decided(t, tap, l.Addr, 1+1+out)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + 1, handshake.Refused: out}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1 + 1, outcome.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -204,7 +205,7 @@ func TestOneWaySilentDrops(t *testing.T) {
 			c.close() // after a single SYN
 		}
 		e := decided(t, tap, l.Addr, 1+clients)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1, handshake.GaveUp: clients}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.GaveUp: clients}, e.Clients)
 		require.Zero(t, e.Untracked)
 		time.Sleep(2 * calmFor)
 		r, err := tap.Report()
@@ -237,13 +238,13 @@ func TestOneWayStrayResets(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, r.OneWay, "%d", turn)
 		}
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + turns*each}, decided(t, tap, l.Addr, 1+turns*each).Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1 + turns*each}, decided(t, tap, l.Addr, 1+turns*each).Clients)
 		l.Close()
 		const out = 40
 		_, failed := settled(t, w.connect(t, l.Addr, out))
 		require.EqualValues(t, out, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, l.Addr, 1+turns*each+out)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1 + turns*each, handshake.Refused: out}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1 + turns*each, outcome.Refused: out}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -257,7 +258,7 @@ func TestOneWayHalfOpen(t *testing.T) {
 		const clients = 50
 		w.clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, clients) })
 		e := decided(t, tap, l.Addr, 1+clients)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 1, handshake.HalfOpen: clients}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.HalfOpen: clients}, e.Clients)
 		require.Zero(t, e.Untracked)
 	})
 }
@@ -301,7 +302,7 @@ func TestLongOneWayByNeed(t *testing.T) {
 		stop()
 		is(false)
 		e := decided(t, tap, l.Addr, 1)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Refused: 1}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Refused: 1}, e.Clients)
 	})
 }
 
@@ -370,7 +371,7 @@ func TestLongOneWayMany(t *testing.T) {
 			}
 		})
 		e := decided(t, tap, open.Addr, n)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: n}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: n}, e.Clients)
 		require.Zero(t, e.Untracked)
 	}
 	acrossOneWay(t, try)
@@ -390,7 +391,7 @@ func TestLongOneWayTurns(t *testing.T) {
 		stay := w.connect(t, open.Addr, 1) // acceptAll closes it; this end does not
 		settled(t, stay)
 		drops := w.listenDrops(t)
-		want := map[netip.AddrPort][handshake.NumOutcomes]uint64{open.Addr: {handshake.Connected: 1}}
+		want := map[netip.AddrPort][outcome.NumOutcomes]uint64{open.Addr: {outcome.Connected: 1}}
 		targets := []netip.AddrPort{open.Addr, full.Addr, closed}
 		const turns, each = 12, 600
 		for turn := range turns {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -47,7 +48,7 @@ func TestRefused(t *testing.T) {
 		require.Zero(t, connected)
 		require.EqualValues(t, clients, failed[unix.ECONNREFUSED])
 		e := decided(t, tap, closed, clients)
-		require.EqualValues(t, clients, e.Clients[handshake.Refused])
+		require.EqualValues(t, clients, e.Clients[outcome.Refused])
 		require.EqualValues(t, clients, e.Balancer.Clients, "one address with 300 ports")
 	})
 }
@@ -71,8 +72,8 @@ func TestIPv4Options(t *testing.T) {
 				}
 			}
 		})
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: each}, decided(t, tap, l.Addr, each).Clients)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Refused: each}, decided(t, tap, closed, each).Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: each}, decided(t, tap, l.Addr, each).Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Refused: each}, decided(t, tap, closed, each).Clients)
 	}
 	on(t, "loopback", "127.0.0.1", try)
 	across(t, "veth", nettest.Veth, try)
@@ -97,7 +98,7 @@ func TestDelayed(t *testing.T) {
 		took := time.Since(start)
 		require.EqualValues(t, 4, connected)
 		e := decided(t, tap, l.Addr, 10)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 6, handshake.Delayed: 4}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 6, outcome.Delayed: 4}, e.Clients)
 		require.EqualValues(t, 4, e.Delays.Count)
 		require.Greater(t, e.Delays.Sum, 4*.9, "a SYN is repeated after a second")
 		require.Less(t, e.Delays.Sum, 4*(took.Seconds()+.02))
@@ -125,7 +126,7 @@ func TestConservation(t *testing.T) {
 		in, _ := settled(t, late)
 		require.EqualValues(t, patient, in)
 		e := decided(t, tap, l.Addr, inside+patient+impatient)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: inside, handshake.Delayed: patient, handshake.GaveUp: impatient}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: inside, outcome.Delayed: patient, outcome.GaveUp: impatient}, e.Clients)
 		require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
 	})
 }
@@ -171,7 +172,7 @@ func TestStalled(t *testing.T) {
 	twoWorlds(t, func(t *testing.T, w world) {
 		l, tap, clients := dropped(t, w)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Stalled: 4}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 11, outcome.Stalled: 4}, e.Clients)
 		for _, c := range clients {
 			in, err := c.state(t)
 			require.True(t, in, "it still believes: %v", err)
@@ -187,7 +188,7 @@ func TestStalledSooner(t *testing.T) {
 		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "3")
 		l, tap, _ := droppedOf(t, w, deferred, handshake.Options{SynAckRetries: 3})
 		e := decided(t, tap, l.Addr, deferred+backlog+1)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: backlog + 1, handshake.Stalled: deferred}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: backlog + 1, outcome.Stalled: deferred}, e.Clients)
 	})
 }
 
@@ -199,7 +200,7 @@ func TestLetInLater(t *testing.T) {
 		l, tap, _ := droppedOf(t, w, deferred, handshake.Options{SynAckRetries: 1})
 		l.Accept(t, backlog+1)
 		e := decided(t, tap, l.Addr, deferred+backlog+1)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: backlog + 1, handshake.Delayed: deferred}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: backlog + 1, outcome.Delayed: deferred}, e.Clients)
 	})
 }
 
@@ -235,7 +236,7 @@ func TestDelayedByItsAck(t *testing.T) {
 		l, tap, _ := dropped(t, w)
 		l.Accept(t, 11)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Delayed: 4}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 11, outcome.Delayed: 4}, e.Clients)
 		require.GreaterOrEqual(t, e.Delays.Sum, 4*.9, "a SYN-ACK is repeated after a second")
 	})
 }
@@ -245,7 +246,7 @@ func TestAbortOnOverflow(t *testing.T) {
 		w.server.Sysctl(t, "net.ipv4.tcp_abort_on_overflow", "1")
 		l, tap, clients := dropped(t, w)
 		e := decided(t, tap, l.Addr, 15)
-		require.Equal(t, [handshake.NumOutcomes]uint64{handshake.Connected: 11, handshake.Reset: 4}, e.Clients)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 11, outcome.Reset: 4}, e.Clients)
 		for _, c := range clients {
 			_, err := c.state(t)
 			require.ErrorIs(t, err, unix.ECONNRESET)
@@ -280,11 +281,11 @@ func TestRestart(t *testing.T) {
 			}
 		}
 		settled(t, w.connect(t, first.Addr, 10))
-		want := [handshake.NumOutcomes]uint64{handshake.Connected: 50 - reset, handshake.Reset: reset}
+		want := [outcome.NumOutcomes]uint64{outcome.Connected: 50 - reset, outcome.Reset: reset}
 		require.NotZero(t, reset)
 		n := uint64(50)
 		if w.oneWay { // the RSTs were not read, and another listener is left: before a response, or after
-			n, want[handshake.Reset] = 50-reset, 0
+			n, want[outcome.Reset] = 50-reset, 0
 			require.Eventually(t, func() bool { return countedAt(t, tap, first.Addr).Untracked == reset }, time.Minute, 50*time.Millisecond)
 		}
 		require.Equal(t, want, decided(t, tap, first.Addr, n).Clients)
@@ -294,7 +295,7 @@ func TestRestart(t *testing.T) {
 		require.EqualValues(t, 7, failed[unix.ECONNREFUSED])
 		listen(first.Addr)
 		settled(t, w.connect(t, first.Addr, 3))
-		want[handshake.Refused], want[handshake.Connected] = 7, want[handshake.Connected]+3
+		want[outcome.Refused], want[outcome.Connected] = 7, want[outcome.Connected]+3
 		require.Equal(t, want, decided(t, tap, first.Addr, n+10).Clients)
 	})
 }
@@ -317,7 +318,7 @@ func TestPortsUsedAgain(t *testing.T) {
 			})
 		}
 		e := decided(t, tap, l.Addr, 20)
-		require.EqualValues(t, 20, e.Clients[handshake.Connected], "%v", e.Clients)
+		require.EqualValues(t, 20, e.Clients[outcome.Connected], "%v", e.Clients)
 	})
 }
 
@@ -346,7 +347,7 @@ func TestFastOpen(t *testing.T) {
 			}
 		})
 		clients := decided(t, tap, l.Addr, 5).Clients
-		require.EqualValues(t, 5, clients[handshake.Connected]+clients[handshake.Delayed], "a loaded machine may be late: %v", clients)
+		require.EqualValues(t, 5, clients[outcome.Connected]+clients[outcome.Delayed], "a loaded machine may be late: %v", clients)
 	})
 }
 
@@ -426,7 +427,7 @@ func TestRingFits(t *testing.T) {
 		require.NoError(t, err)
 		refused := uint64(0)
 		for _, e := range r.Endpoints {
-			refused += e.Clients[handshake.Refused]
+			refused += e.Clients[outcome.Refused]
 		}
 		require.LessOrEqual(t, refused, clients)
 		return refused+r.Lost >= clients

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -24,7 +24,7 @@ func TestPriorityTag(t *testing.T) {
 	drops := w.listenDrops(t)
 	w.tagged(t, strangers, func(i int) []byte { return nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(1000*i), 0) })
 	e := decided(t, tap, l.Addr, room+strangers)
-	require.EqualValues(t, strangers, e.Clients[handshake.GaveUp])
+	require.EqualValues(t, strangers, e.Clients[outcome.GaveUp])
 	require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
 }
 

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
 // Options are what a Tap follows, and what it asks about its namespace.
@@ -47,7 +48,7 @@ type Trouble struct {
 
 // Report is what a Tap has counted since it was opened.
 type Report struct {
-	Endpoints []handshake.Endpoint // that have had a client, by port and address
+	Endpoints []outcome.Endpoint // that have had a client, by port and address
 	// Lost packets found no room in the ring: outcomes may be wrong by as many.
 	Lost uint64
 	// Ignored packets were none that the kernel's TCP takes: see Decode's errors.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -82,18 +82,18 @@ func (r *result) checkWithin(t testing.TB, more uint64) {
 	n := uint64(len(r.clients))
 	off := max(1, n/200) + want.either + want.crossed + more + r.shape.lost()
 	crossed := want.crossed + r.shape.lost()
-	require.GreaterOrEqual(t, e.Clients[handshake.GaveUp]+r.shape.lost(), want.gaveUp, "gave up: %s", say)
-	require.LessOrEqual(t, e.Clients[handshake.GaveUp], want.gaveUp+crossed, "gave up: %s", say)
-	require.Equal(t, want.refused, e.Clients[handshake.Refused], "refused: %s", say)
+	require.GreaterOrEqual(t, e.Clients[outcome.GaveUp]+r.shape.lost(), want.gaveUp, "gave up: %s", say)
+	require.LessOrEqual(t, e.Clients[outcome.GaveUp], want.gaveUp+crossed, "gave up: %s", say)
+	require.Equal(t, want.refused, e.Clients[outcome.Refused], "refused: %s", say)
 	after := r.resetAfter()
 	require.LessOrEqual(t, after, n/20, "reset after they had left: %s", say)
-	require.InDelta(t, want.reset, e.Clients[handshake.Reset]-after, float64(off), "reset: %s", say)
-	require.InDelta(t, want.stalled, e.Clients[handshake.Stalled]+after, float64(off), "stalled: %s", say)
+	require.InDelta(t, want.reset, e.Clients[outcome.Reset]-after, float64(off), "reset: %s", say)
+	require.InDelta(t, want.stalled, e.Clients[outcome.Stalled]+after, float64(off), "stalled: %s", say)
 	require.InDelta(t, want.letIn, e.LetIn, float64(off), "let in: %s", say)
 	require.InDelta(t, want.unanswered, e.Answers.Unanswered, float64(off), "unanswered: %s", say)
 	require.InDelta(t, want.checks, e.Answers.Checks, float64(off), "checks: %s", say)
-	require.LessOrEqual(t, e.Clients[handshake.Undecided]+e.Untracked, n/100, "undecided, estimated: %s", say)
-	require.LessOrEqual(t, e.Clients[handshake.HalfOpen], r.shape.lost(), "half-open: %s", say)
+	require.LessOrEqual(t, e.Clients[outcome.Undecided]+e.Untracked, n/100, "undecided, estimated: %s", say)
+	require.LessOrEqual(t, e.Clients[outcome.HalfOpen], r.shape.lost(), "half-open: %s", say)
 	r.checkDelays(t, off)
 	r.checkResponses(t, more)
 	// PassiveOpens includes the sockets that the kernel made twice for a client, on two
@@ -135,11 +135,11 @@ func (r *result) checkResponses(t testing.TB, more uint64) {
 	}
 }
 
-func named(e *handshake.Endpoint) map[string]uint64 {
+func named(e *outcome.Endpoint) map[string]uint64 {
 	out := make(map[string]uint64)
 	for o, n := range e.Clients {
 		if n > 0 {
-			out[handshake.Outcome(o).String()] = n
+			out[outcome.Outcome(o).String()] = n
 		}
 	}
 	return out
@@ -175,9 +175,9 @@ func TestLongSixtyClients(t *testing.T) {
 			r := run(t, s)
 			r.checkWithin(t, 1)
 			e := &r.tap
-			ended := e.Answers.Answered + e.Answers.Unanswered + e.Clients[handshake.GaveUp] + e.Clients[handshake.Stalled] + e.Clients[handshake.Reset]
+			ended := e.Answers.Answered + e.Answers.Unanswered + e.Clients[outcome.GaveUp] + e.Clients[outcome.Stalled] + e.Clients[outcome.Reset]
 			require.EqualValues(t, 60, ended, "each of them in one: %+v", e)
-			require.NotZero(t, e.Clients[handshake.Stalled])
+			require.NotZero(t, e.Clients[outcome.Stalled])
 			require.Greater(t, e.Failed()+e.Answers.Unanswered, e.Answers.Answered)
 		})
 	}

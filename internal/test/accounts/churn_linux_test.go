@@ -12,7 +12,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
@@ -110,7 +110,7 @@ func (c *churn) turn(t *testing.T, opened func() uint64) string {
 	want, turned := r.truth(), last.Failed()+last.Answers.Unanswered
 	away := want.gaveUp + want.stalled + want.refused + want.reset + want.unanswered + want.crossed
 	row := fmt.Sprintf("| %d | %d | %d | %d | %d | %d | %d | %d | %d |", len(r.clients), c.restarts-restarts, sockets, in, last.LetInLate,
-		away, turned, last.Clients[handshake.Undecided], lost)
+		away, turned, last.Clients[outcome.Undecided], lost)
 	require.LessOrEqual(t, in, sockets, row)
 	require.InDelta(t, away, turned, float64(max(3, len(r.clients)/200))+float64(inFlight+lost), "turned away: %s, %+v, %v", row, want, named(&last))
 	// Those that had begun when the tap was opened have no client; now and then the kernel makes two
@@ -151,7 +151,7 @@ func (c *churn) step(most time.Duration) {
 	c.crowd.step(max(most, time.Millisecond))
 }
 
-func look(t testing.TB, tap clients.Tap) (of handshake.Endpoint, lost uint64) {
+func look(t testing.TB, tap clients.Tap) (of outcome.Endpoint, lost uint64) {
 	r, err := tap.Report()
 	require.NoError(t, err)
 	for _, e := range r.Endpoints {

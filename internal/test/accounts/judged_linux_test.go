@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -74,7 +75,7 @@ func (r *result) checkDelays(t testing.TB, off uint64) {
 func (r *result) resetAfter() (n uint64) {
 	for _, c := range r.clients {
 		j := r.judged[c.port]
-		if r.kind(c) == "stalled" && j.Outcome == handshake.Reset && c.began+j.Ended > c.over {
+		if r.kind(c) == "stalled" && j.Outcome == outcome.Reset && c.began+j.Ended > c.over {
 			n++
 		}
 	}
@@ -125,11 +126,11 @@ func said(j handshake.Judged) string {
 		return "nothing"
 	case !j.LetIn || j.Outcome.Failed():
 		return j.Outcome.String()
-	case j.Answer == handshake.WasAnswered:
+	case j.Answer == outcome.WasAnswered:
 		return "answered"
-	case j.Answer == handshake.WasUnanswered:
+	case j.Answer == outcome.WasUnanswered:
 		return "unanswered"
-	case j.Answer == handshake.WasCheck:
+	case j.Answer == outcome.WasCheck:
 		return "check"
 	}
 	return fmt.Sprintf("%v, answer %d", j.Outcome, j.Answer)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -52,9 +53,9 @@ func TestShortLooks(t *testing.T) {
 				if e.Addr != c.to {
 					continue
 				}
-				outcome := []handshake.Outcome{handshake.Connected, handshake.Refused}[i]
-				require.GreaterOrEqual(t, e.Clients[outcome], over, "%v after %v", outcome, look)
-				require.LessOrEqual(t, e.Clients[outcome], begun)
+				of := []outcome.Outcome{outcome.Connected, outcome.Refused}[i]
+				require.GreaterOrEqual(t, e.Clients[of], over, "%v after %v", of, look)
+				require.LessOrEqual(t, e.Clients[of], begun)
 			}
 		}
 		require.Len(t, r.Endpoints, 2, look)

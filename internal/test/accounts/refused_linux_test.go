@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -36,7 +36,7 @@ func TestRefusedAtAnotherAddress(t *testing.T) {
 		require.NoError(t, err)
 		for _, e := range r.Endpoints {
 			if e.Addr == elsewhere {
-				return e.Clients[handshake.Refused] == 30
+				return e.Clients[outcome.Refused] == 30
 			}
 		}
 		return false

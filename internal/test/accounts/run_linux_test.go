@@ -16,6 +16,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
@@ -60,7 +61,7 @@ type result struct {
 	opened  uint64                   // PassiveOpens
 	judged  map[uint16]handshake.Judged
 	worst   time.Duration // by which a delay is off
-	tap     handshake.Endpoint
+	tap     outcome.Endpoint
 	lost    uint64
 }
 
@@ -203,7 +204,7 @@ type watcher struct {
 	tap    clients.Tap
 	bounds func() (accepted, served uint64) // the room, with what was accepted, or served, by now
 	opened func() uint64
-	last   handshake.Endpoint
+	last   outcome.Endpoint
 	lost   uint64
 	looked time.Time
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -36,12 +36,12 @@ func (b *table) add(t testing.TB, i int, r *result) {
 		}
 		return fmt.Sprintf("%d / %d", want, got)
 	}
-	way, outcome := "loopback", "as they say"
+	way, result := "loopback", "as they say"
 	if s.veth {
 		way = "veth"
 	}
 	if t.Failed() {
-		outcome = "**off**"
+		result = "**off**"
 	}
 	abort := ""
 	if s.abort {
@@ -50,9 +50,9 @@ func (b *table) add(t testing.TB, i int, r *result) {
 	row := fmt.Sprintf("| %d | %d, %d of them checks, over %v by %s | connect %v, read %v | %d / %d / %d, %v, cookies %d%s | %s | %s | %s | %s | %s | %s | %s | %s | %d | %v | %s |",
 		i, s.clients, s.checks, s.spread, way, s.patience.connect, s.patience.read,
 		s.server.MaxThreads, s.server.MaxConnections, s.server.AcceptCount, s.server.ServiceTime, s.cookies, abort,
-		both(want.answered, e.Answers.Answered), both(want.gaveUp, e.Clients[handshake.GaveUp]), both(want.reset, e.Clients[handshake.Reset]),
-		both(want.stalled, e.Clients[handshake.Stalled]), both(want.unanswered, e.Answers.Unanswered), both(want.checks, e.Answers.Checks),
-		both(want.letIn, e.LetIn), both(uint64(len(r.made)), e.LetIn+e.LetInLate), e.Clients[handshake.Undecided], r.worst.Round(time.Millisecond), outcome)
+		both(want.answered, e.Answers.Answered), both(want.gaveUp, e.Clients[outcome.GaveUp]), both(want.reset, e.Clients[outcome.Reset]),
+		both(want.stalled, e.Clients[outcome.Stalled]), both(want.unanswered, e.Answers.Unanswered), both(want.checks, e.Answers.Checks),
+		both(want.letIn, e.LetIn), both(uint64(len(r.made)), e.LetIn+e.LetInLate), e.Clients[outcome.Undecided], r.worst.Round(time.Millisecond), result)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rows[i] = row

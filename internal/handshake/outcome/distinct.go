@@ -1,6 +1,9 @@
-package handshake
+package outcome
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // distinct estimates how many different things it was shown, by linear counting
 // (Whang et al., 1990): each sets one bit of a map by its hash, and the share of
@@ -41,4 +44,31 @@ func (d *distinct) count() float64 {
 func (d *distinct) reset() {
 	clear(d.bits)
 	d.set = 0
+}
+
+const (
+	untrackedOrder = 22 // bits of the sketch: 512 KiB
+	untrackedFor   = time.Minute
+)
+
+// Sketch counts the clients for which there is no room, each once in a minute.
+type Sketch struct {
+	met   *distinct // of this period
+	began time.Duration
+}
+
+// Add returns how many clients this one stands for; 0 if it has been met.
+func (s *Sketch) Add(at time.Duration, name uint64) float64 {
+	switch {
+	case s.met == nil:
+		s.met, s.began = newDistinct(untrackedOrder), at
+	case at-s.began >= untrackedFor:
+		s.met.reset()
+		s.began = at
+	}
+	weight := s.met.weight()
+	if !s.met.add(name) {
+		return 0
+	}
+	return weight
 }

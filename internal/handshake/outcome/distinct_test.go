@@ -1,4 +1,4 @@
-package handshake
+package outcome
 
 import (
 	"hash/maphash"

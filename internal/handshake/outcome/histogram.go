@@ -1,44 +1,6 @@
-package handshake
+package outcome
 
 import "time"
-
-// Outcome is how an attempt to connect ended.
-type Outcome uint8
-
-// The outcomes. Each client ends in exactly one.
-const (
-	// Connected: let in.
-	Connected Outcome = iota
-	// Delayed: let in 200 ms or more after its first SYN, beside what its handshake takes.
-	Delayed
-	// GaveUp: its SYNs, however few, stopped and no SYN-ACK had left; or none that
-	// found the client still there after it had repeated its SYN.
-	GaveUp
-	// Stalled: it was sent a SYN-ACK or a SYN cookie, so believes that it is connected, and
-	// left, by FIN, RST or silence, without having been let in.
-	Stalled
-	// Refused: its SYN was answered with RST: nothing listens on the port.
-	Refused
-	// Reset: reset by the server before it sent anything.
-	Reset
-	// HalfOpen: it was sent a SYN-ACK and nothing of it came afterwards, while that was
-	// read, or it answered its first SYN-ACK by a RST: a spoofed address, a scan, a check of the
-	// port that ends there, a client that disappeared.
-	HalfOpen
-	// Undecided: no proof settled in its time how it ended.
-	Undecided
-	NumOutcomes
-)
-
-// String is the outcome's name in JSON and in the metrics' outcome label.
-func (o Outcome) String() string {
-	return [NumOutcomes]string{"connected", "delayed", "gave_up", "stalled", "refused", "reset", "half_open", "undecided"}[o]
-}
-
-// Failed reports whether the client was turned away.
-func (o Outcome) Failed() bool {
-	return o == GaveUp || o == Stalled || o == Refused || o == Reset
-}
 
 // DelayBounds are the upper bounds, in seconds, of Delays. Between them are the
 // times at which clients on Linux repeat their SYN: 1, 2, 3, 4, 5, 7, 11, 19 s

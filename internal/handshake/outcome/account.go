@@ -1,0 +1,181 @@
+package outcome
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
+
+// Endpoint is what happened to the clients of one address and port of this
+// namespace.
+type Endpoint struct {
+	// Addr is the address that the clients connect to, which need not be the one
+	// that a listener is bound to. It is unspecified for those of a namespace
+	// with more than maxEndpoints of them.
+	Addr netip.AddrPort
+	// Clients by Outcome, since the tap was opened.
+	Clients [NumOutcomes]uint64
+	// LetIn of them had a socket of the kernel while they were there; LetInLate, of the
+	// stalled, were given one after they had left. Both together are its PassiveOpens.
+	LetIn, LetInLate uint64
+	Answers          Answers
+	Delays           Delays
+	// Responses are those of a sixteenth of the clients, but in the calm.
+	Responses Responses
+	// Untracked clients came while Options.MaxOpen others were open, or at the moment
+	// when what is sent began to be read: how they ended is not known. An estimate.
+	Untracked uint64
+	// Unanswered SYNs of the clients that are counted above, until one was answered:
+	// the listener dropped each, or netfilter did in front of it. Together with the
+	// dropped ACKs they are the namespace's ListenDrops.
+	Unanswered uint64
+
+	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
+	// is being repeated, or whose answer was not taken when the kernel was asked.
+	Waiting, Settling, Stalling int
+	// Clients that were let in, of which it is not known yet whether they are answered.
+	Inside int
+	// Clients that left without having been let in, and whose kernel may still repeat what
+	// they sent.
+	Left int
+
+	// Troubled is how long ago the youngest of the clients began of which a packet was dropped,
+	// as it was repeated, or that was turned away; 0 if there was none. Of others nothing is lost.
+	Troubled time.Duration
+
+	// Losers are the addresses from which most clients were turned away, in the
+	// last one to two minutes.
+	Losers []Source
+	// Balancer is the address that most clients come from, if it is one for many
+	// of them: a load balancer, a proxy, or a load generator.
+	Balancer *Source
+	// Proxies are the three addresses at most that four of five clients come from: their
+	// attempts are connections of theirs, and not people. Nil where they are more.
+	Proxies []Source
+	Flood   *Flood
+
+	// Ended says that this is the last report of it: its port is no longer followed. Where
+	// it is again, its counts begin at zero.
+	Ended bool
+}
+
+// Answers say which of the clients that were let in were sent anything by the server.
+type Answers struct {
+	Answered   uint64
+	Unanswered uint64 // sent at least a byte, left or were reset, and had received none
+	Checks     uint64 // sent none
+	Unknown    uint64
+}
+
+// Failed is the number of clients that were turned away.
+func (e *Endpoint) Failed() (n uint64) {
+	for o := range NumOutcomes {
+		if o.Failed() {
+			n += e.Clients[o]
+		}
+	}
+	return n
+}
+
+// Account counts the clients of one address and port that have ended.
+type Account struct {
+	clients    [NumOutcomes]uint64
+	letIn      uint64
+	late       uint64
+	answers    Answers
+	delays     Delays
+	responses  Responses
+	untracked  float64
+	unanswered uint64
+	troubled   time.Duration // when the youngest of the troubled began; 0 for never
+	losers     sources
+	callers    sources
+	flood      floodWatch
+}
+
+// Client is what is known of one that has ended.
+type Client struct {
+	Addr        packet.Addr
+	Outcome     Outcome
+	First       time.Duration // its first SYN
+	Delay       time.Duration // of one that was let in
+	LetIn, Late bool          // while it was there, after it had left
+	// Single: it is one of those that a flood consists of. Hash is that of its address then,
+	// and Silent that it was observed not to answer a SYN-ACK.
+	Single, Silent bool
+	Hash           uint64
+}
+
+// Count counts one, once.
+func (a *Account) Count(at time.Duration, c *Client) {
+	a.clients[c.Outcome]++
+	switch {
+	case c.LetIn:
+		a.letIn++
+	case c.Late:
+		a.late++
+	}
+	if c.Outcome == Delayed {
+		a.delays.observe(c.Delay)
+	}
+	a.callers.add(at, &c.Addr)
+	if c.Outcome.Failed() {
+		a.Trouble(c.First)
+		a.losers.add(at, &c.Addr)
+	}
+	if c.Single {
+		a.flood.add(at, c.Hash, c.Silent)
+	}
+}
+
+// LetInLate counts one of the stalled that was given a socket after it had left.
+func (a *Account) LetInLate() { a.late++ }
+
+// Untracked counts clients of which it is not known how they ended.
+func (a *Account) Untracked(n float64) { a.untracked += n }
+
+// Unanswered counts a SYN that was dropped.
+func (a *Account) Unanswered() { a.unanswered++ }
+
+// Trouble takes in that a packet of a client which began then was dropped, or that it was turned away.
+func (a *Account) Trouble(first time.Duration) { a.troubled = max(a.troubled, first, 1) }
+
+// Responds takes in how long a client of the subset waited for the first byte of its answer.
+func (a *Account) Responds(took time.Duration) { a.responses.observe(took) }
+
+// Answer counts whether a client that was let in, and began then, was answered.
+func (a *Account) Answer(answer Answer, first time.Duration) {
+	switch answer {
+	case WasAnswered:
+		a.answers.Answered++
+	case WasUnanswered:
+		a.answers.Unanswered++
+		a.Trouble(first)
+	case WasCheck:
+		a.answers.Checks++
+	case AnswerUnclear:
+		a.answers.Unknown++
+	}
+}
+
+// Report also resets what is of the time since the report before.
+func (a *Account) Report(at time.Duration) Endpoint {
+	out := Endpoint{
+		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, Answers: a.answers, Delays: a.delays, Responses: a.responses,
+		Untracked: uint64(a.untracked + .5), Unanswered: a.unanswered, Flood: a.flood.now(at),
+	}
+	a.delays.Shortest, a.delays.Longest = 0, 0
+	if a.troubled > 0 {
+		out.Troubled = max(at-a.troubled, 1)
+	}
+	out.Losers, _ = a.losers.top(at)
+	out.Losers = slices.DeleteFunc(out.Losers, func(s Source) bool { return s.Clients == 0 })
+	callers, total := a.callers.top(at)
+	if len(callers) > 0 && callers[0].Clients >= balancerLeast && callers[0].Clients*balancerFactor >= total {
+		out.Balancer = &callers[0]
+	}
+	out.Proxies = proxies(callers, total)
+	return out
+}
