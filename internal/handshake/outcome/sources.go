@@ -20,7 +20,7 @@ type Source struct {
 const (
 	sourceSlots    = 32
 	sourcePeriod   = time.Minute
-	TopSources     = 5
+	topSources     = 5
 	balancerLeast  = 100 // clients, each with a port of its own
 	balancerFactor = 2   // at least every second client of the port
 )
@@ -102,7 +102,7 @@ func (s *sources) top(at time.Duration) (top []Source, total uint64) {
 	slices.SortFunc(top, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(b.Clients, a.Clients), a.Addr.Compare(b.Addr))
 	})
-	return top[:min(len(top), TopSources)], total
+	return top[:min(len(top), topSources)], total
 }
 
 func merge(list []Source, slot heavySlot) []Source {
