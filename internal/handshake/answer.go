@@ -53,7 +53,7 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 // read, as the kernel says that the byte was sent.
 func (t *Tracker) firstToCome(a *attempt) bool {
 	known := a.has(timed|awaited|finished|left|closed) || a.supposed() || t.unread.on
-	return !known && a.has(served) && packet.InSubset(a.clientPort, t.endpoints[a.endpoint].port)
+	return !known && a.has(served) && packet.InSubset(a.clientPort, t.endpoints.of(a).port)
 }
 
 // answerKnown reports whether it is known if the client got an answer.
@@ -82,7 +82,7 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 	switch {
 	case a.has(inside | late):
 		a.signs = a.signs&^inside | late
-		t.endpoints[a.endpoint].account.LetInLate()
+		t.endpoints.of(a).account.LetInLate()
 		t.judge(a, outcome.Stalled, outcome.NoAnswerKnown)
 		return 0, true
 	case a.has(closed | left):
@@ -100,7 +100,7 @@ func (t *Tracker) answer(a *attempt) {
 	if answer == outcome.NoAnswerKnown {
 		return
 	}
-	t.endpoints[a.endpoint].account.Answer(answer, a.first)
+	t.endpoints.of(a).account.Answer(answer, a.first)
 	t.judge(a, a.letIn(), answer)
 }
 

@@ -79,14 +79,14 @@ func (t *Tracker) inquire(a *attempt) Socket {
 // socket: nothing was dropped, so that all the time between is the handshake's own.
 func (t *Tracker) roundTrip(a *attempt) {
 	unread := a.rtt == 0 && a.lastIn == 0 && !a.has(overheard) && a.syns == 1 && a.repeats == 0
-	if !unread || !a.has(inside) || a.entered <= a.lastReply || t.dropped(t.endpoints[a.endpoint].port, a.first+ms(a.lastReply), t.present) {
+	if !unread || !a.has(inside) || a.entered <= a.lastReply || t.proofs.drops.between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
 		return
 	}
 	a.rtt = uint16(min(a.entered-a.lastReply, 1<<16-1))
 }
 
 func (t *Tracker) ask(a *attempt) Found {
-	e := t.endpoints[a.endpoint]
+	e := t.endpoints.of(a)
 	if t.asked == nil || e.addr == (packet.Addr{}) {
 		return Found{}
 	}
@@ -97,11 +97,11 @@ func (t *Tracker) ask(a *attempt) Found {
 }
 
 // drop takes an attempt out of the open ones.
-func (t *Tracker) drop(a *attempt) { t.endpoints[a.endpoint].open[a.at]-- }
+func (t *Tracker) drop(a *attempt) { t.endpoints.of(a).open[a.at]-- }
 
 // restage notes where an attempt stands now.
 func (t *Tracker) restage(a *attempt) {
-	e := t.endpoints[a.endpoint]
+	e := t.endpoints.of(a)
 	e.open[a.at]--
 	a.at = a.stage()
 	e.open[a.at]++

@@ -59,7 +59,7 @@ func conserves(t *testing.T, seed, i uint64) {
 	say := fmt.Sprintf("seed %d, %d: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
 		seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
 	m.run(func() {
-		for _, e := range m.tracker.endpoints {
+		for _, e := range m.tracker.endpoints.list {
 			got := e.report(m.tracker.now)
 			require.LessOrEqual(t, got.LetIn+got.LetInLate, m.opened, say)
 		}

@@ -56,8 +56,8 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	if !a.has(inside|late) || a.pending() {
 		met = t.inquire(a)
 	}
-	if !a.has(inside|late) && t.taken(at, a, met) {
-		a.enter(t.takenAt(a), false)
+	if !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met) {
+		a.enter(t.proofs.takenAt(t.endpoints.of(a).port, a), false)
 	}
 	switch {
 	case a.has(inside):
@@ -65,7 +65,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	case a.has(late):
 		return is(outcome.Stalled)
 	case met == SocketUnknown:
-		return t.unasked(at, a)
+		return t.proofs.unasked(at, a)
 	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:
 		return later(a.first + ms(a.lastReply) + synAckTimeout + slack)
 	case a.supposed() && a.has(finished|left) && a.repeats == 0:
@@ -80,31 +80,6 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	return t.open(at, a, met)
 }
 
-// taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
-// port's listeners have dropped nothing up to then; or the SYN-ACK was no cookie, and would
-// have been repeated by now (reqsk_timer_handler).
-func (t *Tracker) taken(at time.Duration, a *attempt, met Socket) bool {
-	replied := a.first + ms(a.lastReply)
-	if a.repeats > 0 || met == HalfOpenSocket {
-		return false
-	}
-	sign := a.has(answered | finished | left)
-	if sign && !t.dropped(t.endpoints[a.endpoint].port, replied, min(at, replied+synAckTimeout)) {
-		return true
-	}
-	return t.retries > 0 && at >= replied+synAckTimeout+slack && !t.cookies.at(replied) && !a.has(left) && (sign || !a.has(overheard))
-}
-
-// takenAt is when: where nothing was dropped, at once. That there was no socket since means
-// that its connection has ended.
-func (t *Tracker) takenAt(a *attempt) uint32 {
-	replied := a.first + ms(a.lastReply)
-	if t.dropped(t.endpoints[a.endpoint].port, replied, replied+synAckTimeout) {
-		return a.entry()
-	}
-	return a.lastReply + uint32(a.rtt)
-}
-
 // proven counts one that has proved that it was let in: the counters have not moved.
 func (t *Tracker) proven(at time.Duration, a *attempt) {
 	a.enter(a.entry(), false)
@@ -113,7 +88,7 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 
 // roundTripOf is a client's, or that of the others where its answer to the SYN-ACK was not read.
 func (t *Tracker) roundTripOf(a *attempt) uint32 {
-	return cmp.Or(uint32(a.rtt), t.endpoints[a.endpoint].roundTrip)
+	return cmp.Or(uint32(a.rtt), t.endpoints.of(a).roundTrip)
 }
 
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that
@@ -171,40 +146,12 @@ func (a *attempt) silent() outcome.Outcome {
 	return outcome.HalfOpen
 }
 
-// unasked is what the timers of the kernel alone say.
-func (t *Tracker) unasked(at time.Duration, a *attempt) verdict {
-	until := a.first + ms(a.lastReply) + synAckTimeout<<min(a.repeats, 6) + slack
-	cookie := t.cookies.at(a.first + ms(a.lastReply))
-	switch {
-	case a.has(left|finished) && (a.repeats > 0 || t.retries == 0):
-		return is(outcome.Stalled)
-	case a.has(left | finished):
-		return is(outcome.Undecided)
-	case at < until:
-		return later(until)
-	case !a.has(answered) && a.has(overheard):
-		return is(a.silent())
-	case cookie && a.repeats == 0:
-		return is(outcome.Undecided)
-	case a.repeats < min(t.retries, leastRetries):
-		a.enter(a.entry(), false) // it would have been repeated
-		return is(a.letIn())
-	case a.has(answered):
-		return is(outcome.Stalled)
-	}
-	return is(outcome.Undecided)
-}
-
-// leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
-// while half-open clients are many for the backlog (reqsk_timer_handler).
-const leastRetries = 2
-
 // finish decides an attempt that has ended, and forgets it.
 func (t *Tracker) finish(at time.Duration, a *attempt) {
 	if !a.has(counted) {
 		v := t.decide(at, a)
 		if v.again > 0 {
-			v = t.last(a)
+			v = a.last()
 		}
 		t.count(at, a, v.outcome)
 	}
@@ -213,7 +160,7 @@ func (t *Tracker) finish(at time.Duration, a *attempt) {
 }
 
 // last is what is known of one of which nothing more will come.
-func (t *Tracker) last(a *attempt) verdict {
+func (a *attempt) last() verdict {
 	switch {
 	case a.has(inside):
 		return is(a.letIn())
@@ -226,7 +173,7 @@ func (t *Tracker) last(a *attempt) verdict {
 // count gives an attempt its outcome. It stays open until it is known what else became of
 // it; keep reports whether it has to.
 func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep bool) {
-	e := t.endpoints[a.endpoint]
+	e := t.endpoints.of(a)
 	if a.unanswered() {
 		e.account.Unanswered()
 	}

@@ -81,7 +81,7 @@ func (t *Tracker) proveByACK(at time.Duration, i int32, s *packet.Segment) {
 		t.inquire(a) // was it answered? a quicker one was not asked to wait
 	}
 	t.restage(a)
-	t.endpoints[a.endpoint].letIn = true
+	t.endpoints.of(a).letIn = true
 	if t.unread.on && t.proved.add(at, a) {
 		t.table.remove(i)
 		return

@@ -568,8 +568,8 @@ func TestEndpointsByChurn(t *testing.T) {
 		})
 		s.tracker.Report()
 	}
-	require.LessOrEqual(t, len(s.tracker.endpoints), 4)
-	require.LessOrEqual(t, len(s.tracker.byAddr), 4)
+	require.LessOrEqual(t, len(s.tracker.endpoints.list), 4)
+	require.LessOrEqual(t, len(s.tracker.endpoints.byAddr), 4)
 	s.tracker.SetPorts([]uint16{port})
 	s.tracker.Report()
 	require.NotZero(t, sumOf(s.ends().Clients))

@@ -154,7 +154,7 @@ func (t *Tracker) ResumeOutgoing(at time.Duration, base, now Count) {
 		moved: moved, since: base.Ended, until: now.Began, calm: moved.calm(), due: true,
 	}
 	if moved.Cookies > 0 {
-		t.cookies.mark(base.Began, now.Ended)
+		t.proofs.cookies.mark(base.Began, now.Ended)
 	}
 }
 
@@ -215,7 +215,7 @@ func (t *Tracker) settle(at time.Duration) {
 	})
 	for i := range others {
 		o := &others[i]
-		o.never = o.met == NoSocket && !t.endpoints[t.table.at(o.i).endpoint].letIn
+		o.never = o.met == NoSocket && !t.endpoints.of(t.table.at(o.i)).letIn
 	}
 	slices.SortFunc(others, func(a, b other) int {
 		switch {
@@ -248,7 +248,7 @@ func (t *Tracker) probe() {
 	if !t.unread.on || t.latest == none || t.latest >= t.table.used {
 		return
 	}
-	if a := t.table.at(t.latest); a.unread() && !t.endpoints[a.endpoint].trusted {
+	if a := t.table.at(t.latest); a.unread() && !t.endpoints.of(a).trusted {
 		t.ask(a)
 	}
 	t.latest = none
@@ -260,7 +260,7 @@ const never = time.Duration(-1)
 // resolve takes in what the kernel has for a client whose SYN-ACK was not read, if one
 // left, and says when to judge it. killed: it may have had a connection that was reset.
 func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool) (deadline time.Duration) {
-	e := t.endpoints[a.endpoint]
+	e := t.endpoints.of(a)
 	defer t.restage(a)
 	lastSYN := a.first + ms(a.lastSYN)
 	switch {
@@ -287,7 +287,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 	if a.replaced() {
 		patience = 0
 	}
-	switch t.fate(e, met, killed) {
+	switch t.unread.fate(e, met, killed) {
 	case fateDropped:
 		a.signs &^= whileUnread
 		return lastSYN + patience
@@ -300,6 +300,17 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool)
 		return lastSYN + patience
 	}
 	return never
+}
+
+// forget ends an attempt of which nobody knows how it ended.
+func (t *Tracker) forget(i int32) {
+	t.lose(t.table.at(i))
+	t.table.remove(i)
+}
+
+func (t *Tracker) lose(a *attempt) {
+	t.drop(a)
+	t.endpoints.of(a).account.Untracked(1)
 }
 
 // fate is what may have happened to a client without a connection whose answer was not
@@ -315,8 +326,8 @@ const (
 
 // fate follows from what the kernel has, and from what the counters of that time have
 // moved by. moved.Resets are those that no client accounts for.
-func (t *Tracker) fate(e *endpoint, met Socket, killed bool) fate {
-	moved := &t.unread.moved
+func (u *unread) fate(e *endpoint, met Socket, killed bool) fate {
+	moved := &u.moved
 	switch {
 	case moved.Resets > 0 && met == NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
 		return fateRefused
@@ -328,15 +339,4 @@ func (t *Tracker) fate(e *endpoint, met Socket, killed bool) fate {
 		return fateCookie
 	}
 	return fateDropped
-}
-
-// forget ends an attempt of which nobody knows how it ended.
-func (t *Tracker) forget(i int32) {
-	t.lose(t.table.at(i))
-	t.table.remove(i)
-}
-
-func (t *Tracker) lose(a *attempt) {
-	t.drop(a)
-	t.endpoints[a.endpoint].account.Untracked(1)
 }

@@ -1,0 +1,208 @@
+package handshake
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
+
+// Observe takes in a segment. It allocates nothing but room for more attempts.
+func (t *Tracker) Observe(at time.Duration, s *packet.Segment) {
+	t.now = max(t.now, at)
+	switch s.Flags & (packet.FlagSYN | packet.FlagACK | packet.FlagRST) {
+	case packet.FlagSYN:
+		if s.Incoming && t.scope.follows(s.DstPort) {
+			t.syn(at, s)
+		}
+	case packet.FlagSYN | packet.FlagACK:
+		if i := t.fromServer(s); i != none {
+			t.reply(at, i, s)
+		}
+	case packet.FlagRST, packet.FlagRST | packet.FlagACK:
+		if s.Outgoing {
+			t.unread.observedReset(at)
+		}
+		t.reset(at, s)
+	case packet.FlagACK:
+		t.acknowledged(at, s)
+	}
+}
+
+// acknowledged takes in a segment that is neither SYN nor RST, of either end.
+func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
+	if s.Flags&packet.FlagFIN != 0 || s.Payload > 0 {
+		if i := t.fromServer(s); i != none {
+			t.responds(at, t.table.at(i), s)
+			if s.Flags&packet.FlagFIN == 0 {
+				return
+			}
+			if deadline, ok := t.table.at(i).serverEnds(at, s); ok {
+				t.restage(t.table.at(i))
+				t.table.move(i, deadline)
+				return
+			}
+		}
+	}
+	i := t.fromClient(s)
+	if i == none {
+		return
+	}
+	a := t.table.at(i)
+	if a.unread() && a.proves(s) {
+		t.proveByACK(at, i, s)
+		return
+	}
+	e := t.endpoints.of(a)
+	all := a.has(overheard) || packet.InSubset(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
+	first := a.rtt == 0
+	ask := a.segment(at, s, all)
+	if first && a.rtt > 0 {
+		e.roundTrip = max(uint32(a.rtt), e.roundTrip-e.roundTrip/8)
+	}
+	switch {
+	case ask:
+		t.askSoon(i)
+	case a.has(served | finished):
+		t.table.move(i, at)
+	}
+}
+
+// responds takes in a segment with data of the server: to a client of the subset it is the first
+// byte of its answer.
+func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
+	e := t.endpoints.of(a)
+	if s.Payload == 0 || a.replies == 0 || s.Seq != a.serverISN+1 || a.has(timed|finished|left) || !packet.InSubset(a.clientPort, e.port) {
+		return
+	}
+	a.signs |= timed
+	a.showsSocket(mark(a.first, at))
+	e.account.Responds(at - a.first)
+}
+
+func (t *Tracker) fromClient(s *packet.Segment) int32 {
+	if !s.Incoming || !t.scope.follows(s.DstPort) {
+		return none
+	}
+	return t.find(s.Src, s.SrcPort, s.Dst, s.DstPort)
+}
+
+func (t *Tracker) fromServer(s *packet.Segment) int32 {
+	if !s.Outgoing || !t.scope.follows(s.SrcPort) {
+		return none
+	}
+	return t.find(s.Dst, s.DstPort, s.Src, s.SrcPort)
+}
+
+func (t *Tracker) find(client packet.Addr, clientPort uint16, server packet.Addr, port uint16) int32 {
+	e, ok := t.endpoints.find(server, port)
+	if !ok {
+		return none
+	}
+	return t.table.find(&key{client, clientPort, e})
+}
+
+func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
+	if !t.scope.isLocal(s) {
+		t.foreign++
+		return
+	}
+	k := key{s.Src, s.SrcPort, t.endpoints.obtain(s.Dst, s.DstPort)}
+	i := t.table.find(&k)
+	if i != none && t.table.at(i).isn != s.Seq { // the client has begun again
+		if a := t.table.at(i); a.unread() {
+			a.signs |= replaced
+		} else {
+			t.finish(at, a)
+			t.table.remove(i)
+		}
+		i = none
+	}
+	if i == none {
+		t.begin(at, &k, s)
+		return
+	}
+	a := t.table.at(i)
+	if uint16(s.Index) != a.link && at-a.first-ms(a.lastSYN) < duplicate {
+		return // the same packet on another device
+	}
+	if a.unanswered() { // the one before
+		a.signs |= ignored
+		t.endpoints.of(a).account.Unanswered()
+		t.endpoints.of(a).account.Trouble(a.first)
+	}
+	deadline := a.syn(at)
+	if t.unread.at(at) {
+		t.unread.doubt = true
+		deadline = a.heard(at)
+	}
+	t.restage(a)
+	t.table.move(i, deadline)
+}
+
+func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
+	e := t.endpoints.list[k.endpoint]
+	i := t.table.add(k, at)
+	if i == none {
+		t.sketch(at, e, k, s.Seq)
+		return
+	}
+	a := t.table.at(i)
+	a.isn, a.link, a.first = s.Seq, uint16(s.Index), at
+	if first, again := t.ended.firstSYN(t.name(k, s.Seq)); again {
+		a.first, a.syns = first, 1
+	}
+	deadline := a.syn(at)
+	if t.unread.at(at) {
+		deadline = a.heard(at)
+		t.latest = i
+	}
+	t.table.move(i, deadline)
+	a.at = a.stage()
+	e.open[a.at]++
+}
+
+// sketch counts a client for which there is no room.
+func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
+	e.account.Untracked(t.untracked.Add(at, t.name(k, isn)))
+}
+
+func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
+	a := t.table.at(i)
+	if a.replies > 0 && !a.has(owed) && s.Seq == a.serverISN && at-a.first-ms(a.lastReply) < duplicate {
+		return // the same packet on another device
+	}
+	if s.Ack-a.isn-1 >= maxSYNData {
+		return // of an earlier connection
+	}
+	deadline := a.reply(at, s.Seq, t.wide && at >= t.widened)
+	t.restage(a)
+	t.table.move(i, deadline)
+}
+
+// reset asks both ways: on the loopback a port can be the client's as well.
+func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
+	if i := t.fromServer(s); i != none {
+		t.resetAt = at
+		a := t.table.at(i)
+		if (a.unread() || a.supposed() && !a.has(counted)) && s.Seq != 0 {
+			t.forget(i) // before a response, or after
+			return
+		}
+		if deadline, ok := a.serverReset(at, s); ok {
+			t.restage(a)
+			t.table.move(i, deadline)
+			return
+		}
+	}
+	if i := t.fromClient(s); i != none {
+		a := t.table.at(i)
+		if a.unread() && a.proves(s) {
+			a.suppose()
+			t.endpoints.of(a).letIn = true
+		}
+		if deadline, ok := a.clientReset(at, s); ok {
+			t.restage(a)
+			t.table.move(i, deadline)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package handshake
+
+import (
+	"maps"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+)
+
+// proofs are what the namespace's counters and timers prove of a client's answer to its SYN-ACK.
+type proofs struct {
+	retries uint8 // of a SYN-ACK
+	cookies marks
+	drops   drops
+}
+
+// drops are when the listeners of a port dropped SYNs or ACKs; 0 is any port.
+type drops map[uint16]*marks
+
+func (d *drops) mark(port uint16, from, to time.Duration) {
+	if *d == nil {
+		*d = make(drops)
+	}
+	if (*d)[port] == nil {
+		(*d)[port] = new(marks)
+	}
+	(*d)[port].mark(from, to)
+}
+
+// between reports whether a listener of a port may have dropped anything between two moments.
+func (d drops) between(port uint16, from, to time.Duration) bool {
+	for _, p := range [2]uint16{0, port} {
+		if m := d[p]; m != nil && m.between(from, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget leaves out the ports that are not followed any more.
+func (d drops) forget(s *scope) {
+	maps.DeleteFunc(d, func(port uint16, _ *marks) bool { return port != 0 && !s.follows(port) })
+}
+
+// taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
+// port's listeners have dropped nothing up to then; or the SYN-ACK was no cookie, and would
+// have been repeated by now (reqsk_timer_handler).
+func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met Socket) bool {
+	replied := a.first + ms(a.lastReply)
+	if a.repeats > 0 || met == HalfOpenSocket {
+		return false
+	}
+	sign := a.has(answered | finished | left)
+	if sign && !p.drops.between(port, replied, min(at, replied+synAckTimeout)) {
+		return true
+	}
+	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.at(replied) && !a.has(left) && (sign || !a.has(overheard))
+}
+
+// takenAt is when: where nothing was dropped, at once. That there was no socket since means
+// that its connection has ended.
+func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
+	replied := a.first + ms(a.lastReply)
+	if p.drops.between(port, replied, replied+synAckTimeout) {
+		return a.entry()
+	}
+	return a.lastReply + uint32(a.rtt)
+}
+
+// unasked is what the timers of the kernel alone say.
+func (p *proofs) unasked(at time.Duration, a *attempt) verdict {
+	until := a.first + ms(a.lastReply) + synAckTimeout<<min(a.repeats, 6) + slack
+	cookie := p.cookies.at(a.first + ms(a.lastReply))
+	switch {
+	case a.has(left|finished) && (a.repeats > 0 || p.retries == 0):
+		return is(outcome.Stalled)
+	case a.has(left | finished):
+		return is(outcome.Undecided)
+	case at < until:
+		return later(until)
+	case !a.has(answered) && a.has(overheard):
+		return is(a.silent())
+	case cookie && a.repeats == 0:
+		return is(outcome.Undecided)
+	case a.repeats < min(p.retries, leastRetries):
+		a.enter(a.entry(), false) // it would have been repeated
+		return is(a.letIn())
+	case a.has(answered):
+		return is(outcome.Stalled)
+	}
+	return is(outcome.Undecided)
+}
+
+// leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
+// while half-open clients are many for the backlog (reqsk_timer_handler).
+const leastRetries = 2
+
+// marks remember, for the longest time that an attempt stays open, in which ticks something
+// happened: SYN cookies were sent, a listener dropped a packet.
+type marks struct {
+	ticks []int64 // by number modulo slots: the tick that was marked, plus one; nil before the first
+}
+
+func (c *marks) mark(from, to time.Duration) {
+	if c.ticks == nil {
+		c.ticks = make([]int64, slots)
+	}
+	last := int64(max(to, 0) / tick)
+	first := max(int64(max(from, 0)/tick), last-slots+1)
+	for n := first; n <= last; n++ {
+		c.ticks[n%slots] = n + 1
+	}
+}
+
+func (c *marks) at(at time.Duration) bool {
+	n := int64(max(at, 0) / tick)
+	return c.ticks != nil && c.ticks[n%slots] == n+1
+}
+
+// between reports whether it happened from one moment to another.
+func (c *marks) between(from, to time.Duration) bool {
+	for n := int64(max(from, 0) / tick); c.ticks != nil && n <= int64(max(to, 0)/tick); n++ {
+		if c.ticks[n%slots] == n+1 {
+			return true
+		}
+	}
+	return false
+}
