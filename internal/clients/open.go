@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
@@ -103,27 +104,27 @@ func (t *namespaceTap) dropped() (map[uint16]uint64, error) {
 	return out, err
 }
 
-func (t *namespaceTap) count() (handshake.Counters, error) {
+func (t *namespaceTap) count() (kernel.Counters, error) {
 	var c netstat.HandshakeCounters
 	err := t.counters.Read(&c)
-	return handshake.Counters(c), err
+	return kernel.Counters(c), err
 }
 
 // socket asks the kernel what it has for a client. Few are asked for, so the netlink
 // socket is opened for the first.
-func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) handshake.Found {
+func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) kernel.Found {
 	t.asking.Lock()
 	defer t.asking.Unlock()
 	if !t.dial() {
-		return handshake.Found{}
+		return kernel.Found{}
 	}
 	met, err := t.sockets.Between(server, client, device)
 	if err != nil {
-		return handshake.Found{}
+		return kernel.Found{}
 	}
 	f := found(&met)
-	if f.Socket != handshake.Connection && client.Addr().IsLinkLocalUnicast() {
-		return handshake.Found{} // sockets of such an address are bound to their device
+	if f.Socket != kernel.Connection && client.Addr().IsLinkLocalUnicast() {
+		return kernel.Found{} // sockets of such an address are bound to their device
 	}
 	return f
 }
@@ -152,18 +153,18 @@ func (t *namespaceTap) listening(fn func(*sockdiag.Listener) error) error {
 var errNoSockets = errors.New("clients: the kernel cannot be asked for sockets")
 
 // found is what a socket says of its client.
-func found(s *sockdiag.Socket) (f handshake.Found) {
+func found(s *sockdiag.Socket) (f kernel.Found) {
 	switch s.State {
 	case 0:
-		return handshake.Found{Socket: handshake.NoSocket}
+		return kernel.Found{Socket: kernel.NoSocket}
 	case sockdiag.Listen:
-		return handshake.Found{Socket: handshake.OnlyListener}
+		return kernel.Found{Socket: kernel.OnlyListener}
 	case sockdiag.SynRecv:
-		return handshake.Found{Socket: handshake.HalfOpenSocket}
+		return kernel.Found{Socket: kernel.HalfOpenSocket}
 	case sockdiag.TimeWait:
-		return handshake.Found{}
+		return kernel.Found{}
 	}
-	f.Socket = handshake.Connection
+	f.Socket = kernel.Connection
 	if f.HasInfo = s.HasInfo && s.Info.HasBytesSent(); !f.HasInfo {
 		return f
 	}

@@ -3,6 +3,7 @@ package handshake
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
@@ -30,10 +31,10 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	}
 	if !a.answerKnown(at) {
 		met := t.inquire(a)
-		if met != Connection && met != SocketUnknown && !a.has(finished|left) {
+		if met != kernel.Connection && met != kernel.SocketUnknown && !a.has(finished|left) {
 			return 0, true // its end was not seen
 		}
-		if met == SocketUnknown && at >= a.first+ms(max(a.lastIn, a.lastReply, a.ended))+unaskedMost {
+		if met == kernel.SocketUnknown && at >= a.first+ms(max(a.lastIn, a.lastReply, a.ended))+unaskedMost {
 			return 0, true
 		}
 	}
@@ -74,7 +75,7 @@ func (a *attempt) answerKnown(at time.Duration) bool {
 // followLeft looks after one that left without having been let in, as long as its kernel
 // may repeat what it sent.
 func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration, done bool) {
-	met := SocketUnknown
+	met := kernel.SocketUnknown
 	if !a.has(late | closed) {
 		met = t.inquire(a)
 	}
@@ -87,7 +88,7 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's
-	case at >= a.first+ms(last)+min(4*ms(last)+stillFor, rtoMost+stillFor) && met != HalfOpenSocket:
+	case at >= a.first+ms(last)+min(4*ms(last)+stillFor, rtoMost+stillFor) && met != kernel.HalfOpenSocket:
 		return 0, true
 	}
 	a.asks = inc(a.asks)

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -51,7 +53,7 @@ func (t *Tracker) askSoon(i int32) {
 }
 
 // inquire asks for an attempt's socket, and notes what the answer says.
-func (t *Tracker) inquire(a *attempt) Socket {
+func (t *Tracker) inquire(a *attempt) kernel.Socket {
 	began := t.present
 	if t.clock != nil {
 		began = t.clock()
@@ -62,12 +64,12 @@ func (t *Tracker) inquire(a *attempt) Socket {
 	}
 	from := mark(a.first, began) // the kernel answered between the two
 	switch f.Socket {
-	case Connection:
+	case kernel.Connection:
 		a.found(from, mark(a.first, t.present), &f)
 		t.roundTrip(a)
-	case HalfOpenSocket:
+	case kernel.HalfOpenSocket:
 		a.notIn(from)
-	case NoSocket, OnlyListener:
+	case kernel.NoSocket, kernel.OnlyListener:
 		if !a.has(inside|late) && !a.supposed() {
 			a.notIn(from)
 		}
@@ -85,14 +87,14 @@ func (t *Tracker) roundTrip(a *attempt) {
 	a.rtt = uint16(min(a.entered-a.lastReply, 1<<16-1))
 }
 
-func (t *Tracker) ask(a *attempt) Found {
+func (t *Tracker) ask(a *attempt) kernel.Found {
 	e := t.endpoints.of(a)
 	if t.asked == nil || e.addr == (packet.Addr{}) {
-		return Found{}
+		return kernel.Found{}
 	}
 	f := t.asked(netip.AddrPortFrom(e.addr.Netip(), e.port), netip.AddrPortFrom(a.client.Netip(), a.clientPort), uint32(a.link&^packet.Successor))
-	e.trusted = e.trusted || f.Socket >= HalfOpenSocket
-	e.letIn = e.letIn || f.Socket == Connection
+	e.trusted = e.trusted || f.Socket >= kernel.HalfOpenSocket
+	e.letIn = e.letIn || f.Socket == kernel.Connection
 	return f
 }
 
@@ -107,5 +109,12 @@ func (t *Tracker) restage(a *attempt) {
 	e.open[a.at]++
 	if a.at == stalling && !a.has(finished|left) {
 		e.account.Trouble(a.first)
+	}
+}
+
+// judge tells who asked for it.
+func (t *Tracker) judge(a *attempt, o outcome.Outcome, answer outcome.Answer) {
+	if t.judged != nil {
+		t.judged(t.endpoints.of(a).judged(a, o, answer))
 	}
 }

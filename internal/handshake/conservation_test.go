@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
@@ -117,7 +118,7 @@ func (m *simulated) check(t *testing.T, say string) {
 func TestLetInAfterItsSilence(t *testing.T) {
 	s := newScript(t, Options{})
 	s.tracker.Widen(true)
-	s.has(OnlyListener)
+	s.has(kernel.OnlyListener)
 	s.syn()
 	s.synAck()
 	data := func() {
@@ -136,10 +137,10 @@ func TestLetInAfterItsSilence(t *testing.T) {
 		s.tracker.Advance(s.at)
 		require.Less(t, s.at, time.Minute)
 	}
-	s.has(Connection)
+	s.has(kernel.Connection)
 	data()
 	s.tracker.Ask(s.at)
-	s.has(OnlyListener)
+	s.has(kernel.OnlyListener)
 	s.wait(1)
 	s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)
 	e := s.ends()
@@ -152,8 +153,8 @@ func TestLetInAfterItsSilence(t *testing.T) {
 // A client that is far away is not delayed by that, be it that only its SYN was read.
 func TestFarAway(t *testing.T) {
 	quiet := time.Duration(0)
-	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found {
-		return Found{Socket: Connection, HasInfo: true, Received: 50, Quiet: quiet}
+	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+		return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Quiet: quiet}
 	}})
 	s.syn()
 	s.synAck()
@@ -170,7 +171,7 @@ func TestFarAway(t *testing.T) {
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.
 func TestForgottenWhileAsking(t *testing.T) {
 	s := newScript(t, Options{})
-	s.has(Connection)
+	s.has(kernel.Connection)
 	s.tracker.Widen(true)
 	var all []*script
 	for i := range 3 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
@@ -21,15 +22,6 @@ const (
 	// that has long left, as its cookie is not valid any more (TCP_SYNCOOKIE_VALID).
 	expired = 60_000
 )
-
-// verdict is how an attempt ended, or when to look again.
-type verdict struct {
-	outcome outcome.Outcome
-	again   time.Duration // 0 if it is known
-}
-
-func is(o outcome.Outcome) verdict      { return verdict{outcome: o} }
-func later(again time.Duration) verdict { return verdict{again: again} }
 
 // decide says how an attempt ended whose time is over, if it has.
 func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
@@ -52,7 +44,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	case a.has(gone):
 		return is(outcome.GaveUp)
 	}
-	met := SocketUnknown
+	met := kernel.SocketUnknown
 	if !a.has(inside|late) || a.pending() {
 		met = t.inquire(a)
 	}
@@ -64,7 +56,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		return a.admitted(at, t.roundTripOf(a))
 	case a.has(late):
 		return is(outcome.Stalled)
-	case met == SocketUnknown:
+	case met == kernel.SocketUnknown:
 		return t.proofs.unasked(at, a)
 	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:
 		return later(a.first + ms(a.lastReply) + synAckTimeout + slack)
@@ -109,7 +101,7 @@ func (a *attempt) admitted(at time.Duration, roundTrip uint32) verdict {
 
 // open is when to look again at one that has not left and was not let in, or what became
 // of it as nothing has come for long.
-func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
+func (t *Tracker) open(at time.Duration, a *attempt, met kernel.Socket) verdict {
 	replied := a.first + ms(a.lastReply)
 	repeated := replied + synAckTimeout<<min(a.repeats, 6) + slack
 	until := repeated
@@ -120,10 +112,10 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 		if !a.has(talked) {
 			until = a.first + ms(last) + maxPatience
 		}
-		if at >= until && met != HalfOpenSocket {
+		if at >= until && met != kernel.HalfOpenSocket {
 			return is(outcome.Stalled)
 		}
-	case met == HalfOpenSocket && at >= repeated:
+	case met == kernel.HalfOpenSocket && at >= repeated:
 		until = at + synAckTimeout
 	case at >= repeated && a.has(overheard):
 		return is(a.silent())
@@ -134,16 +126,6 @@ func (t *Tracker) open(at time.Duration, a *attempt, met Socket) verdict {
 	}
 	// Whoever is let in without a segment that is read is seen so.
 	return later(min(max(until, at+tick), at+max(firstAsk, (at-replied)/4)))
-}
-
-// silent is the outcome of one of which nothing came after its SYN-ACK. Who had waited for it while
-// SYNs of it were dropped had given up by then: a SYN-ACK that arrives while the client's kernel closes
-// the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE).
-func (a *attempt) silent() outcome.Outcome {
-	if a.has(ignored) {
-		return outcome.GaveUp
-	}
-	return outcome.HalfOpen
 }
 
 // finish decides an attempt that has ended, and forgets it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
@@ -147,7 +148,7 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 }
 
 // found takes in a socket of the client, of a moment between two.
-func (a *attempt) found(from, now uint32, f *Found) {
+func (a *attempt) found(from, now uint32, f *kernel.Found) {
 	entered := a.entry()
 	if f.HasInfo {
 		if f.Received > 0 {

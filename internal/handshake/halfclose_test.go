@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
@@ -32,13 +33,13 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 			s.syn()
 			s.synAck()
 			s.acked()
-			s.has(Connection)
+			s.has(kernel.Connection)
 			s.wait(tt.stays)
 			s.in(packet.FlagFIN|packet.FlagACK, s.isn+request+1, serverISN+1)
 			s.wait(.13)
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
 			tt.play(s)
-			s.has(NoSocket)
+			s.has(kernel.NoSocket)
 			e := s.ends()
 			require.Equal(t, tt.want, e.Answers)
 			require.Equal(t, just(outcome.Connected), e.Clients)
@@ -56,20 +57,20 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 		answers outcome.Answers
 	}{
 		{"it is let in late, and takes the answer", func(s *script, repeats func()) {
-			s.has(Connection)
+			s.has(kernel.Connection)
 			repeats()
 			s.wait(2)
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
 			s.in(packet.FlagACK, s.isn+request+2, serverISN+response+2)
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Delayed, outcome.Answers{Answered: 1}},
 		{"it is let in late, and has left", func(s *script, repeats func()) {
-			s.has(Connection)
+			s.has(kernel.Connection)
 			repeats()
 			s.wait(2)
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
 			s.in(packet.FlagRST, s.isn+request+2, 0)
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Delayed, outcome.Answers{Unanswered: 1}},
 		{"it is never let in", func(*script, func()) {}, outcome.Stalled, outcome.Answers{}},
 		{"it is reset by the server", func(s *script, _ func()) { s.out(packet.FlagRST, serverISN+1, 0) }, outcome.Reset, outcome.Answers{}},
@@ -79,7 +80,7 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 			s.tracker.Widen(true)
 			s.tracker.Cookies(0, time.Minute)
 			s.tracker.Drops(port, 0, time.Minute)
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 			s.syn()
 			s.synAck()
 			s.acked()

@@ -4,8 +4,18 @@ import (
 	"maps"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
+
+// verdict is how an attempt ended, or when to look again.
+type verdict struct {
+	outcome outcome.Outcome
+	again   time.Duration // 0 if it is known
+}
+
+func is(o outcome.Outcome) verdict      { return verdict{outcome: o} }
+func later(again time.Duration) verdict { return verdict{again: again} }
 
 // proofs are what the namespace's counters and timers prove of a client's answer to its SYN-ACK.
 type proofs struct {
@@ -45,9 +55,9 @@ func (d drops) forget(s *scope) {
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
 // port's listeners have dropped nothing up to then; or the SYN-ACK was no cookie, and would
 // have been repeated by now (reqsk_timer_handler).
-func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met Socket) bool {
+func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Socket) bool {
 	replied := a.first + ms(a.lastReply)
-	if a.repeats > 0 || met == HalfOpenSocket {
+	if a.repeats > 0 || met == kernel.HalfOpenSocket {
 		return false
 	}
 	sign := a.has(answered | finished | left)
@@ -65,6 +75,16 @@ func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
 		return a.entry()
 	}
 	return a.lastReply + uint32(a.rtt)
+}
+
+// silent is the outcome of one of which nothing came after its SYN-ACK. Who had waited for it while
+// SYNs of it were dropped had given up by then: a SYN-ACK that arrives while the client's kernel closes
+// the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE).
+func (a *attempt) silent() outcome.Outcome {
+	if a.has(ignored) {
+		return outcome.GaveUp
+	}
+	return outcome.HalfOpen
 }
 
 // unasked is what the timers of the kernel alone say.

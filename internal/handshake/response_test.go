@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -41,9 +42,9 @@ func TestResponses(t *testing.T) {
 // The kernel says that a client was sent something before the packet has been read.
 func TestResponseReadLate(t *testing.T) {
 	sent, told := uint64(0), false
-	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found {
+	s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
 		told = sent > 0
-		return Found{Socket: Connection, HasInfo: true, Received: 50, Sent: sent}
+		return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Sent: sent}
 	}})
 	from := uint16(20_000)
 	for !packet.InSubset(from, port) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -27,13 +28,13 @@ type script struct {
 	at      time.Duration
 	from    netip.AddrPort
 	isn     uint32
-	met     *Socket // what the kernel has for it
+	met     *kernel.Socket // what the kernel has for it
 }
 
 func newScript(t *testing.T, o Options) *script {
-	met := SocketUnknown
+	met := kernel.SocketUnknown
 	if o.Socket == nil {
-		o.Socket = func(to, from netip.AddrPort, device uint32) Found { return Found{Socket: met} }
+		o.Socket = func(to, from netip.AddrPort, device uint32) kernel.Found { return kernel.Found{Socket: met} }
 	}
 	tracker := NewTracker(o)
 	tracker.SetPorts([]uint16{port})
@@ -78,7 +79,7 @@ func (s *script) served() { s.in(packet.FlagACK, s.isn+100, serverISN+500) }
 func (s *script) acked()  { s.in(packet.FlagACK, s.isn+1, serverISN+1) }
 
 // has says what the kernel has for the client from now on.
-func (s *script) has(met Socket) { *s.met = met }
+func (s *script) has(met kernel.Socket) { *s.met = met }
 
 // wait lets seconds pass.
 func (s *script) wait(seconds float64) { s.at += time.Duration(seconds * float64(time.Second)) }
@@ -133,17 +134,17 @@ func TestOutcomes(t *testing.T) {
 		{"the first SYN is repeated after three seconds", func(s *script) { s.syns(0, 3); s.synAck() }, outcome.Delayed, 3},
 		{"the SYN-ACK is repeated to the end", func(s *script) { s.syn(); s.synAcks(0, 1, 3, 7, 15, 31) }, outcome.Undecided, 0},
 		{"and was answered", func(s *script) {
-			s.has(HalfOpenSocket)
+			s.has(kernel.HalfOpenSocket)
 			s.tracker.Widen(true)
 			s.syn()
 			s.synAcks(0, 1, 3, 7, 15, 31)
 			s.acked()
 			s.wait(64)
 			s.tracker.Advance(s.at)
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Stalled, 0},
 		{"its ACK was dropped once", func(s *script) { s.syn(); s.synAcks(0, 1) }, outcome.Delayed, 1},
-		{"its ACK was dropped twice", func(s *script) { s.syn(); s.synAcks(0, 1, 3); s.has(Connection) }, outcome.Delayed, 3},
+		{"its ACK was dropped twice", func(s *script) { s.syn(); s.synAcks(0, 1, 3); s.has(kernel.Connection) }, outcome.Delayed, 3},
 		{"SYN-ACK lost, SYN and SYN-ACK repeated at once", func(s *script) {
 			s.syn()
 			s.synAck()
@@ -270,7 +271,7 @@ func TestOutcomes(t *testing.T) {
 			s.syn()
 			s.synAck()
 			s.acked()
-			s.has(Connection)
+			s.has(kernel.Connection)
 			s.tracker.Cookies(s.at-time.Second, s.at+time.Second)
 		}, outcome.Connected, 0},
 		{"SYN cookies at another time", func(s *script) {
@@ -287,7 +288,7 @@ func TestOutcomes(t *testing.T) {
 			s.synAcks(0, 4, 12, 28)
 		}, outcome.HalfOpen, 0},
 		{"observed, it gives up while its last SYN is answered by a cookie", func(s *script) {
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 			s.tracker.Widen(true)
 			s.tracker.Cookies(0, time.Minute)
 			s.tracker.Drops(port, 0, time.Minute)
@@ -300,7 +301,7 @@ func TestOutcomes(t *testing.T) {
 			s.synAck()
 		}, outcome.GaveUp, 0},
 		{"observed, it gives up while its last SYN is answered, and rejects the SYN-ACK that is repeated", func(s *script) {
-			s.has(HalfOpenSocket)
+			s.has(kernel.HalfOpenSocket)
 			s.tracker.Widen(true)
 			s.syns(0, 1, 3)
 			s.synAcks(0, 1)
@@ -329,12 +330,12 @@ func TestOutcomes(t *testing.T) {
 			s.syns(0, 2)
 			s.synAck()
 			s.acked()
-			s.has(Connection)
+			s.has(kernel.Connection)
 			s.wait(.13)
 			s.in(packet.FlagFIN|packet.FlagACK, clientISN+1, serverISN+1)
 			s.out(packet.FlagFIN|packet.FlagACK, serverISN+1, clientISN+2)
 			s.in(packet.FlagACK, clientISN+2, serverISN+2)
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Delayed, 2},
 		{"observed, let in after the last SYN-ACK", func(s *script) {
 			s.tracker.Widen(true)
@@ -368,24 +369,24 @@ func TestRepeatedToTheEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		retries int
 		synAcks []float64
-		met     Socket // after the last of them
+		met     kernel.Socket // after the last of them
 		want    outcome.Outcome
 	}{
-		"twice, a connection":            {0, []float64{0, 1, 3}, Connection, outcome.Delayed},
-		"twice, none":                    {0, []float64{0, 1, 3}, OnlyListener, outcome.Stalled},
-		"twice, not known":               {0, []float64{0, 1, 3}, SocketUnknown, outcome.Stalled},
-		"as often as allowed, let in":    {1, []float64{0, 1}, Connection, outcome.Delayed},
-		"as often as allowed, not known": {1, []float64{0, 1}, SocketUnknown, outcome.Stalled},
-		"none allowed, let in":           {-1, []float64{0}, Connection, outcome.Connected},
-		"none allowed, stalled":          {-1, []float64{0}, OnlyListener, outcome.Stalled},
+		"twice, a connection":            {0, []float64{0, 1, 3}, kernel.Connection, outcome.Delayed},
+		"twice, none":                    {0, []float64{0, 1, 3}, kernel.OnlyListener, outcome.Stalled},
+		"twice, not known":               {0, []float64{0, 1, 3}, kernel.SocketUnknown, outcome.Stalled},
+		"as often as allowed, let in":    {1, []float64{0, 1}, kernel.Connection, outcome.Delayed},
+		"as often as allowed, not known": {1, []float64{0, 1}, kernel.SocketUnknown, outcome.Stalled},
+		"none allowed, let in":           {-1, []float64{0}, kernel.Connection, outcome.Connected},
+		"none allowed, stalled":          {-1, []float64{0}, kernel.OnlyListener, outcome.Stalled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			met := HalfOpenSocket
-			s := newScript(t, Options{SynAckRetries: c.retries, Socket: func(to, from netip.AddrPort, device uint32) Found {
+			met := kernel.HalfOpenSocket
+			s := newScript(t, Options{SynAckRetries: c.retries, Socket: func(to, from netip.AddrPort, device uint32) kernel.Found {
 				require.Equal(t, server, to)
 				require.Equal(t, "10.0.0.7:40000", from.String())
 				require.EqualValues(t, 2, device)
-				return Found{Socket: met}
+				return kernel.Found{Socket: met}
 			}})
 			s.tracker.Widen(true)
 			s.syn()

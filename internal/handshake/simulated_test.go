@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
@@ -196,17 +197,17 @@ func (m *simulated) drain() {
 }
 
 // found is what the kernel says of a client when it is asked.
-func (m *simulated) found(_, from netip.AddrPort, _ uint32) Found {
+func (m *simulated) found(_, from netip.AddrPort, _ uint32) kernel.Found {
 	c := m.clients[int(from.Port())-firstSimulated]
 	switch k := c.socket; {
 	case k != nil && !k.gone:
-		return Found{Socket: Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent)}
+		return kernel.Found{Socket: kernel.Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent)}
 	case k != nil && k.timeWait:
-		return Found{}
+		return kernel.Found{}
 	case c.halfOpen:
-		return Found{Socket: HalfOpenSocket}
+		return kernel.Found{Socket: kernel.HalfOpenSocket}
 	}
-	return Found{Socket: OnlyListener}
+	return kernel.Found{Socket: kernel.OnlyListener}
 }
 
 // firstSimulated is the first client's port.

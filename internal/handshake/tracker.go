@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
@@ -19,7 +20,7 @@ type Options struct {
 	SynAckRetries int
 	// Socket says what the namespace has for these two ends. It is asked where packets
 	// leave open what became of a client. The client's came by a device with this index.
-	Socket func(server, client netip.AddrPort, device uint32) Found
+	Socket func(server, client netip.AddrPort, device uint32) kernel.Found
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
 	Judged func(Judged)
@@ -36,7 +37,7 @@ const (
 // the times it is given: durations since some moment, which never fall by more
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
-	asked   func(server, client netip.AddrPort, device uint32) Found
+	asked   func(server, client netip.AddrPort, device uint32) kernel.Found
 	judged  func(Judged)
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
@@ -201,31 +202,4 @@ func (t *Tracker) Report() []outcome.Endpoint {
 		return cmp.Or(cmp.Compare(a.Addr.Port(), b.Addr.Port()), a.Addr.Compare(b.Addr))
 	})
 	return out
-}
-
-// Judged is what is known of one client: when its outcome is counted, when it is given a
-// socket though it has left, and when it is known whether it was answered.
-type Judged struct {
-	Server, Client   netip.AddrPort
-	Outcome          outcome.Outcome
-	LetIn, LetInLate bool
-	Delay            time.Duration // of one that was let in: from its first SYN, less a round trip
-	Answer           outcome.Answer
-	Ended            time.Duration // its FIN, or its or the server's RST, after its first SYN; 0 for none
-}
-
-// judge says so to who asked for it.
-func (t *Tracker) judge(a *attempt, o outcome.Outcome, answer outcome.Answer) {
-	if t.judged == nil {
-		return
-	}
-	e := t.endpoints.of(a)
-	j := Judged{
-		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
-		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
-	}
-	if a.has(inside) {
-		j.Delay = a.delay()
-	}
-	t.judged(j)
 }

@@ -5,75 +5,9 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 )
-
-// Counters are those of a namespace, since it was made.
-type Counters struct {
-	Sent    uint64 // segments (Tcp OutSegs)
-	Drops   uint64 // SYNs and ACKs that a listener dropped (TcpExt ListenDrops)
-	Cookies uint64 // SYNs that were answered with a cookie (TcpExt TCPReqQFullDoCookies)
-	Repeats uint64 // repeated SYN-ACKs and SYNs (TcpExt TCPSynRetrans)
-	Resets  uint64 // sent RSTs (Tcp OutRsts)
-	Aborted uint64 // half-open connections that were reset (TcpExt EmbryonicRsts)
-	Killed  uint64 // connections that either side reset (Tcp EstabResets)
-	Opened  uint64 // connections that were let in (Tcp PassiveOpens)
-}
-
-// Count is the counters as they were read, between two moments: what happened meanwhile is
-// in them or not.
-type Count struct {
-	Counters
-	Began, Ended time.Duration
-}
-
-// Sub is what they have moved by since.
-func (c Counters) Sub(before Counters) Counters {
-	return Counters{
-		Sent: c.Sent - before.Sent, Drops: c.Drops - before.Drops, Cookies: c.Cookies - before.Cookies,
-		Repeats: c.Repeats - before.Repeats, Resets: c.Resets - before.Resets,
-		Aborted: c.Aborted - before.Aborted, Killed: c.Killed - before.Killed, Opened: c.Opened - before.Opened,
-	}
-}
-
-// calm reports whether each SYN that came was answered by a SYN-ACK, once: of what can
-// happen to it otherwise some counter would show it, unless netfilter dropped it.
-func (c Counters) calm() bool {
-	return c.Drops == 0 && c.Cookies == 0 && c.Repeats == 0 && c.Resets == 0 && c.Aborted == 0
-}
-
-// CalmButStrayResets is calm, besides RSTs that no connection ended by: they answered a
-// segment of no connection, or a SYN to a port without a listener.
-func (c Counters) CalmButStrayResets() bool {
-	if c.Killed == 0 {
-		c.Resets = 0
-	}
-	return c.calm()
-}
-
-// Socket is what the kernel has for the two ends of an attempt.
-type Socket uint8
-
-const (
-	// SocketUnknown says that it cannot be asked.
-	SocketUnknown Socket = iota
-	// NoSocket says that there is none, and no listener either.
-	NoSocket
-	// OnlyListener says that no socket is the client's.
-	OnlyListener
-	// HalfOpenSocket waits for the client's ACK (SYN_RECV).
-	HalfOpenSocket
-	// Connection includes closing ones, but not TIME_WAIT, which may be of one before.
-	Connection
-)
-
-// Found is what the kernel has for the two ends of an attempt, and of a Connection what
-// came and went by it.
-type Found struct {
-	Socket
-	HasInfo        bool          // what follows is known
-	Sent, Received uint64        // bytes of data, of the server and of the client
-	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
-}
 
 // Lag is how long a packet can be in a block that the kernel has not handed over to a Tap: the
 // time of a block twice, and a timer that is late. A Report is of that long ago.
@@ -103,14 +37,14 @@ const (
 type unread struct {
 	on       bool
 	from, to time.Duration
-	moved    Counters      // since the latest Count up to which they were calm; RSTs that no client accounts for
-	since    time.Duration // when that Count ended
-	until    time.Duration // when the one after it began
-	calmTo   time.Duration // when the counters were last read, and had not moved; without end if not on
-	calm     bool          // moved has not at all
-	due      bool          // what is open since then has yet to be settled
-	doubt    bool          // the counters are calm and a client is not
-	distrust bool          // of the counters, or of what the kernel is asked
+	moved    kernel.Counters // since the latest Count up to which they were calm; RSTs that no client accounts for
+	since    time.Duration   // when that Count ended
+	until    time.Duration   // when the one after it began
+	calmTo   time.Duration   // when the counters were last read, and had not moved; without end if not on
+	calm     bool            // moved has not at all
+	due      bool            // what is open since then has yet to be settled
+	doubt    bool            // the counters are calm and a client is not
+	distrust bool            // of the counters, or of what the kernel is asked
 }
 
 func (u *unread) at(at time.Duration) bool {
@@ -146,12 +80,12 @@ func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.
 
 // ResumeOutgoing says that they are observed again. Up to base the counters were calm; now
 // is after at.
-func (t *Tracker) ResumeOutgoing(at time.Duration, base, now Count) {
+func (t *Tracker) ResumeOutgoing(at time.Duration, base, now kernel.Count) {
 	t.comeBack()
 	moved := now.Sub(base.Counters)
 	t.unread = unread{
 		from: t.unread.from, to: at, calmTo: math.MaxInt64,
-		moved: moved, since: base.Ended, until: now.Began, calm: moved.calm(), due: true,
+		moved: moved, since: base.Ended, until: now.Began, calm: moved.Calm(), due: true,
 	}
 	if moved.Cookies > 0 {
 		t.proofs.cookies.mark(base.Began, now.Ended)
@@ -186,7 +120,7 @@ func (t *Tracker) Trust() { t.unread.distrust = false }
 type other struct {
 	i     int32
 	first time.Duration
-	met   Socket
+	met   kernel.Socket
 	never bool // nobody was ever let in there
 }
 
@@ -203,7 +137,7 @@ func (t *Tracker) settle(at time.Duration) {
 		}
 		if a.unread() && asked < settleMost {
 			asked++
-			if met := t.ask(a).Socket; met >= HalfOpenSocket && !a.replaced() {
+			if met := t.ask(a).Socket; met >= kernel.HalfOpenSocket && !a.replaced() {
 				t.table.move(i, t.resolve(at, a, met, false))
 			} else {
 				others = append(others, other{i, a.first, met, false})
@@ -215,7 +149,7 @@ func (t *Tracker) settle(at time.Duration) {
 	})
 	for i := range others {
 		o := &others[i]
-		o.never = o.met == NoSocket && !t.endpoints.of(t.table.at(o.i)).letIn
+		o.never = o.met == kernel.NoSocket && !t.endpoints.of(t.table.at(o.i)).letIn
 	}
 	slices.SortFunc(others, func(a, b other) int {
 		switch {
@@ -232,7 +166,7 @@ func (t *Tracker) settle(at time.Duration) {
 	earlier := make(map[uint16]uint64) // by endpoint
 	for _, o := range others {
 		a := t.table.at(o.i)
-		killed := t.unread.moved.Killed > 0 && (o.met != NoSocket || earlier[a.endpoint] < more)
+		killed := t.unread.moved.Killed > 0 && (o.met != kernel.NoSocket || earlier[a.endpoint] < more)
 		earlier[a.endpoint]++
 		if deadline := t.resolve(at, a, o.met, killed); deadline != never {
 			t.table.move(o.i, deadline)
@@ -259,21 +193,21 @@ const never = time.Duration(-1)
 
 // resolve takes in what the kernel has for a client whose SYN-ACK was not read, if one
 // left, and says when to judge it. killed: it may have had a connection that was reset.
-func (t *Tracker) resolve(at time.Duration, a *attempt, met Socket, killed bool) (deadline time.Duration) {
+func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, killed bool) (deadline time.Duration) {
 	e := t.endpoints.of(a)
 	defer t.restage(a)
 	lastSYN := a.first + ms(a.lastSYN)
 	switch {
-	case met >= HalfOpenSocket && a.replaced():
+	case met >= kernel.HalfOpenSocket && a.replaced():
 		return never // it may be the other's
-	case met == Connection:
+	case met == kernel.Connection:
 		a.suppose()
 		a.signs |= answered
 		a.enter(a.entry(), false)
 		return lastSYN + unreadPatience
-	case met == HalfOpenSocket:
+	case met == kernel.HalfOpenSocket:
 		return a.supposeRepeated(at)
-	case met == SocketUnknown:
+	case met == kernel.SocketUnknown:
 		return never
 	case t.unread.on && !a.has(missing):
 		a.signs |= missing
@@ -326,14 +260,14 @@ const (
 
 // fate follows from what the kernel has, and from what the counters of that time have
 // moved by. moved.Resets are those that no client accounts for.
-func (u *unread) fate(e *endpoint, met Socket, killed bool) fate {
+func (u *unread) fate(e *endpoint, met kernel.Socket, killed bool) fate {
 	moved := &u.moved
 	switch {
-	case moved.Resets > 0 && met == NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
+	case moved.Resets > 0 && met == kernel.NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
 		return fateRefused
 	case !e.trusted && e.letIn:
 		return fateUnknown // it may have a connection, by other addresses
-	case moved.Resets > 0 && (e.letIn && (met == NoSocket || killed) || moved.Aborted > 0):
+	case moved.Resets > 0 && (e.letIn && (met == kernel.NoSocket || killed) || moved.Aborted > 0):
 		return fateUnknown // it may have been let in and reset
 	case moved.Cookies > 0:
 		return fateCookie

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
@@ -16,12 +17,12 @@ import (
 // trusted is the client of trust.
 var trusted = netip.MustParseAddrPort("10.0.0.9:50000")
 
-func oneWayScript(t *testing.T, met *Socket) *script {
-	s := newScript(t, Options{Socket: func(_, from netip.AddrPort, _ uint32) Found {
-		if from == trusted && *met == HalfOpenSocket {
-			return Found{Socket: NoSocket} // it has ended
+func oneWayScript(t *testing.T, met *kernel.Socket) *script {
+	s := newScript(t, Options{Socket: func(_, from netip.AddrPort, _ uint32) kernel.Found {
+		if from == trusted && *met == kernel.HalfOpenSocket {
+			return kernel.Found{Socket: kernel.NoSocket} // it has ended
 		}
-		return Found{Socket: *met}
+		return kernel.Found{Socket: *met}
 	}})
 	s.met = met
 	s.tracker.StopOutgoing(s.at)
@@ -30,17 +31,17 @@ func oneWayScript(t *testing.T, met *Socket) *script {
 }
 
 // resume has outgoing packets read again, and the counters of the second before.
-func (s *script) resume(moved Counters) {
+func (s *script) resume(moved kernel.Counters) {
 	base, now := s.at-time.Second, s.at+time.Second/100
-	s.tracker.ResumeOutgoing(s.at, Count{Counters{}, base, base}, Count{moved, now, now})
+	s.tracker.ResumeOutgoing(s.at, kernel.Count{Counters: kernel.Counters{}, Began: base, Ended: base}, kernel.Count{Counters: moved, Began: now, Ended: now})
 }
 
 func (s *script) fin() { s.in(packet.FlagFIN|packet.FlagACK, s.isn+101, serverISN+501) }
 
 // trust has a client come whose connection is found, and end.
-func (s *script) trust(met *Socket) {
+func (s *script) trust(met *kernel.Socket) {
 	before := *met
-	*met = Connection
+	*met = kernel.Connection
 	other := s.client(trusted.String(), 7)
 	other.syn()
 	s.tracker.Advance(s.at)
@@ -52,60 +53,65 @@ func (s *script) trust(met *Socket) {
 // the kernel knows them. What became of it follows from what it sends itself, from its
 // socket, and from the counters.
 func TestUnread(t *testing.T) {
-	resumed := func(moved Counters) func(s *script) {
+	resumed := func(moved kernel.Counters) func(s *script) {
 		return func(s *script) { s.syn(); s.wait(.1); s.resume(moved) }
 	}
 	for name, c := range map[string]struct {
-		met       Socket
+		met       kernel.Socket
 		play      func(s *script)
 		want      outcome.Outcome
 		untracked bool
 		delay     float64
 	}{
-		"its FIN":                     {NoSocket, func(s *script) { s.syn(); s.fin() }, outcome.Connected, false, 0},
-		"its RST within a connection": {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST|packet.FlagACK, s.isn+101, serverISN+501) }, outcome.Connected, false, 0},
-		"its RST to a FIN":            {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+101, 0) }, outcome.Connected, false, 0},
-		"its RST to the SYN-ACK":      {NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+1, 0) }, outcome.HalfOpen, false, 0},
-		"a connection":                {Connection, func(s *script) { s.syn() }, outcome.Connected, false, 0},
-		"a FIN of an earlier one":     {Connection, func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn-9, 1); s.syn() }, outcome.Connected, false, 0},
-		"let in with its second SYN":  {Connection, func(s *script) { s.syns(0, 1) }, outcome.Delayed, false, 1},
-		"the SYN-ACK is seen as well": {NoSocket, func(s *script) { s.syn(); s.synAck() }, outcome.Connected, false, 0},
-		"and repeated":                {HalfOpenSocket, func(s *script) { resumed(Counters{Repeats: 1})(s); s.wait(-.1); s.synAcks(1); s.has(Connection) }, outcome.Delayed, false, 1},
-		"half-open, it seems to stall": {HalfOpenSocket, func(s *script) {
-			resumed(Counters{Drops: 1})(s)
+		"its FIN":                     {kernel.NoSocket, func(s *script) { s.syn(); s.fin() }, outcome.Connected, false, 0},
+		"its RST within a connection": {kernel.NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST|packet.FlagACK, s.isn+101, serverISN+501) }, outcome.Connected, false, 0},
+		"its RST to a FIN":            {kernel.NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+101, 0) }, outcome.Connected, false, 0},
+		"its RST to the SYN-ACK":      {kernel.NoSocket, func(s *script) { s.syn(); s.in(packet.FlagRST, s.isn+1, 0) }, outcome.HalfOpen, false, 0},
+		"a connection":                {kernel.Connection, func(s *script) { s.syn() }, outcome.Connected, false, 0},
+		"a FIN of an earlier one":     {kernel.Connection, func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn-9, 1); s.syn() }, outcome.Connected, false, 0},
+		"let in with its second SYN":  {kernel.Connection, func(s *script) { s.syns(0, 1) }, outcome.Delayed, false, 1},
+		"the SYN-ACK is seen as well": {kernel.NoSocket, func(s *script) { s.syn(); s.synAck() }, outcome.Connected, false, 0},
+		"and repeated": {kernel.HalfOpenSocket, func(s *script) {
+			resumed(kernel.Counters{Repeats: 1})(s)
+			s.wait(-.1)
+			s.synAcks(1)
+			s.has(kernel.Connection)
+		}, outcome.Delayed, false, 1},
+		"half-open, it seems to stall": {kernel.HalfOpenSocket, func(s *script) {
+			resumed(kernel.Counters{Drops: 1})(s)
 			s.wait(-.1)
 			s.synAcks(1, 3, 7, 15, 31)
 			s.acked()
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Stalled, false, 0},
-		"half-open, long ago": {HalfOpenSocket, func(s *script) {
+		"half-open, long ago": {kernel.HalfOpenSocket, func(s *script) {
 			s.syn()
 			s.wait(1.1)
-			s.resume(Counters{Repeats: 1})
+			s.resume(kernel.Counters{Repeats: 1})
 			s.wait(-1.1)
 			s.synAcks(3, 7, 15, 31)
 			s.acked()
-			s.has(OnlyListener)
+			s.has(kernel.OnlyListener)
 		}, outcome.Stalled, false, 0},
-		"dropped":                      {OnlyListener, resumed(Counters{Drops: 1}), outcome.GaveUp, false, 0},
-		"dropped, beside a reset":      {OnlyListener, resumed(Counters{Drops: 1, Resets: 1}), outcome.GaveUp, false, 0},
-		"dropped, then let in":         {OnlyListener, func(s *script) { resumed(Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, outcome.Delayed, false, 1},
-		"dropped or aborted":           {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
-		"dropped or reset":             {OnlyListener, resumed(Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
-		"dropped by netfilter":         {OnlyListener, resumed(Counters{}), outcome.GaveUp, false, 0},
-		"dropped or sent a cookie":     {OnlyListener, resumed(Counters{Cookies: 1}), outcome.Undecided, false, 0},
-		"refused":                      {NoSocket, resumed(Counters{Resets: 1}), outcome.Refused, false, 0},
-		"refused, beside a killed one": {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 1}), outcome.Refused, false, 0},
-		"refused or killed":            {NoSocket, resumed(Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
-		"refused or dropped":           {NoSocket, resumed(Counters{Resets: 1, Drops: 1}), 0, true, 0},
-		"refused, and that is seen": {NoSocket, func(s *script) {
+		"dropped":                      {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1}), outcome.GaveUp, false, 0},
+		"dropped, beside a reset":      {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1}), outcome.GaveUp, false, 0},
+		"dropped, then let in":         {kernel.OnlyListener, func(s *script) { resumed(kernel.Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, outcome.Delayed, false, 1},
+		"dropped or aborted":           {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
+		"dropped or reset":             {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
+		"dropped by netfilter":         {kernel.OnlyListener, resumed(kernel.Counters{}), outcome.GaveUp, false, 0},
+		"dropped or sent a cookie":     {kernel.OnlyListener, resumed(kernel.Counters{Cookies: 1}), outcome.Undecided, false, 0},
+		"refused":                      {kernel.NoSocket, resumed(kernel.Counters{Resets: 1}), outcome.Refused, false, 0},
+		"refused, beside a killed one": {kernel.NoSocket, resumed(kernel.Counters{Resets: 2, Killed: 1, Opened: 1}), outcome.Refused, false, 0},
+		"refused or killed":            {kernel.NoSocket, resumed(kernel.Counters{Resets: 2, Killed: 1, Opened: 2}), 0, true, 0},
+		"refused or dropped":           {kernel.NoSocket, resumed(kernel.Counters{Resets: 1, Drops: 1}), 0, true, 0},
+		"refused, and that is seen": {kernel.NoSocket, func(s *script) {
 			s.syn()
 			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
-			s.resume(Counters{Resets: 1})
+			s.resume(kernel.Counters{Resets: 1})
 		}, outcome.Refused, false, 0},
-		"reset, and that is seen":  {Connection, func(s *script) { resumed(Counters{Resets: 1})(s); s.out(packet.FlagRST, serverISN+1, 0) }, 0, true, 0},
-		"nobody can be asked":      {SocketUnknown, resumed(Counters{Drops: 1}), 0, true, 0},
-		"with another of its port": {Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, outcome.Connected, true, 0},
+		"reset, and that is seen":  {kernel.Connection, func(s *script) { resumed(kernel.Counters{Resets: 1})(s); s.out(packet.FlagRST, serverISN+1, 0) }, 0, true, 0},
+		"nobody can be asked":      {kernel.SocketUnknown, resumed(kernel.Counters{Drops: 1}), 0, true, 0},
+		"with another of its port": {kernel.Connection, func(s *script) { s.syn(); s.isn += 1 << 20; s.syn(); s.fin(); s.wait(3) }, outcome.Connected, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := c.met
@@ -128,21 +134,21 @@ func TestUnread(t *testing.T) {
 // kernel may have them by other addresses.
 func TestUnreadWithoutTrust(t *testing.T) {
 	for name, c := range map[string]struct {
-		met    Socket
-		moved  Counters
+		met    kernel.Socket
+		moved  kernel.Counters
 		before bool // a client was let in, unfound
 		want   outcome.Outcome
 		known  bool
 	}{
-		"dropped":                      {OnlyListener, Counters{Drops: 1}, false, outcome.GaveUp, true},
-		"dropped, or found no more":    {OnlyListener, Counters{Drops: 1}, true, 0, false},
-		"refused":                      {NoSocket, Counters{Resets: 1}, false, outcome.Refused, true},
-		"refused, beside another port": {NoSocket, Counters{Resets: 1, Drops: 9, Killed: 3}, false, outcome.Refused, true},
-		"refused, or found no more":    {NoSocket, Counters{Resets: 1}, true, 0, false},
-		"nothing has happened":         {NoSocket, Counters{}, true, 0, false},
+		"dropped":                      {kernel.OnlyListener, kernel.Counters{Drops: 1}, false, outcome.GaveUp, true},
+		"dropped, or found no more":    {kernel.OnlyListener, kernel.Counters{Drops: 1}, true, 0, false},
+		"refused":                      {kernel.NoSocket, kernel.Counters{Resets: 1}, false, outcome.Refused, true},
+		"refused, beside another port": {kernel.NoSocket, kernel.Counters{Resets: 1, Drops: 9, Killed: 3}, false, outcome.Refused, true},
+		"refused, or found no more":    {kernel.NoSocket, kernel.Counters{Resets: 1}, true, 0, false},
+		"nothing has happened":         {kernel.NoSocket, kernel.Counters{}, true, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			met := NoSocket
+			met := kernel.NoSocket
 			s := oneWayScript(t, &met)
 			want := [outcome.NumOutcomes]uint64{}
 			if c.before {
@@ -162,7 +168,7 @@ func TestUnreadWithoutTrust(t *testing.T) {
 			}
 			require.Equal(t, want, e.Clients)
 			require.Equal(t, c.known, e.Untracked == 0)
-			require.Equal(t, c.moved.calm(), s.tracker.Distrust())
+			require.Equal(t, c.moved.Calm(), s.tracker.Distrust())
 		})
 	}
 }
@@ -175,7 +181,7 @@ func TestDoubt(t *testing.T) {
 		"a repeated SYN": func(s *script) { s.syns(0, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			met := OnlyListener
+			met := kernel.OnlyListener
 			s := oneWayScript(t, &met)
 			s.trust(&met)
 			s.tracker.Advance(s.at)
@@ -183,7 +189,7 @@ func TestDoubt(t *testing.T) {
 			play(s)
 			s.tracker.Advance(s.at)
 			require.True(t, s.tracker.Doubtful())
-			s.resume(Counters{})
+			s.resume(kernel.Counters{})
 			require.False(t, s.tracker.Doubtful())
 			require.False(t, s.tracker.Settled())
 			e := s.ends()
@@ -198,7 +204,7 @@ func TestDoubt(t *testing.T) {
 
 // Clients whose answer is not read are none that wait for one.
 func TestUnreadAreNotWaiting(t *testing.T) {
-	met := Connection
+	met := kernel.Connection
 	s := oneWayScript(t, &met)
 	s.syn()
 	e := s.tracker.Report()[0]
@@ -213,7 +219,7 @@ func TestUnreadAreNotWaiting(t *testing.T) {
 // and killed: as many as the kernel let in and nobody else has proved. The others were
 // refused, for certain.
 func TestRefusedAfterTheLastKilled(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	s.trust(&met)
 	const clients, killed = 10, 3
@@ -222,7 +228,7 @@ func TestRefusedAfterTheLastKilled(t *testing.T) {
 		s.client(netip.AddrPortFrom(netip.MustParseAddr("10.0.1.1"), uint16(1000+i)).String(), uint32(i)).syn()
 	}
 	s.wait(.01)
-	s.resume(Counters{Resets: clients, Killed: 40, Opened: 1 + killed})
+	s.resume(kernel.Counters{Resets: clients, Killed: 40, Opened: 1 + killed})
 	e := s.ends()
 	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.Refused: clients - killed}, e.Clients)
 	require.EqualValues(t, killed, e.Untracked)
@@ -230,7 +236,7 @@ func TestRefusedAfterTheLastKilled(t *testing.T) {
 
 // A client that uses its port again at once was refused each time.
 func TestUnreadPortsUsedAgain(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	const times = 400 // the table's index grows meanwhile
 	for range times {
@@ -238,7 +244,7 @@ func TestUnreadPortsUsedAgain(t *testing.T) {
 		s.isn += 1 << 20
 		s.wait(.001)
 	}
-	s.resume(Counters{Resets: times})
+	s.resume(kernel.Counters{Resets: times})
 	e := s.ends()
 	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Refused: times}, e.Clients)
 	require.Zero(t, e.Untracked)
@@ -246,13 +252,13 @@ func TestUnreadPortsUsedAgain(t *testing.T) {
 
 // Those that came when all was read again are no proof of whom the kernel let in before.
 func TestRefusedBesideLaterClients(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	s.trust(&met)
 	s.wait(.1)
 	s.client("10.0.1.1:1000", 99).syn()
 	s.wait(.1)
-	s.resume(Counters{Resets: 1, Killed: 1, Opened: 2})
+	s.resume(kernel.Counters{Resets: 1, Killed: 1, Opened: 2})
 	s.wait(.01)
 	later := s.client("10.0.1.1:1001", 77)
 	later.syn()
@@ -266,7 +272,7 @@ func TestRefusedBesideLaterClients(t *testing.T) {
 // A client that has sent its FIN is let in as soon as the counters show that its ACK was
 // not dropped; until then a repeated SYN-ACK is waited for.
 func TestProved(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	s.syn()
 	s.fin()
@@ -281,7 +287,7 @@ func TestProved(t *testing.T) {
 	s.syn()
 	s.fin()
 	s.wait(.2)
-	s.resume(Counters{Drops: 1})
+	s.resume(kernel.Counters{Drops: 1})
 	s.wait(-.2)
 	s.synAcks(1, 3, 7, 15, 31)
 	s.acked()
@@ -291,7 +297,7 @@ func TestProved(t *testing.T) {
 // A client that uses its port again while its earlier connection has yet to be judged is
 // another, whatever happens then.
 func TestProvedPortUsedAgain(t *testing.T) {
-	met := Connection
+	met := kernel.Connection
 	s := oneWayScript(t, &met)
 	const times = 300
 	for range times {
@@ -302,12 +308,12 @@ func TestProvedPortUsedAgain(t *testing.T) {
 	}
 	s.syn()
 	require.Equal(t, times+1, s.tracker.Report()[0].Settling)
-	s.resume(Counters{Drops: 1})
+	s.resume(kernel.Counters{Drops: 1})
 	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: times + 1}, s.ends().Clients)
 }
 
 func TestProvedOnAPortThatIsNotFollowed(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	s.syn()
 	s.fin()
@@ -337,12 +343,12 @@ func TestIndexShrinks(t *testing.T) {
 
 // RSTs that refused clients account for are no sign of something that no counter shows.
 func TestRefusedIsNoDistrust(t *testing.T) {
-	met := NoSocket
+	met := kernel.NoSocket
 	s := oneWayScript(t, &met)
 	for i := range 3 {
 		s.client("10.0.1.1:1000", uint32(i)).syn() // its port again
 	}
-	s.resume(Counters{Resets: 2})
+	s.resume(kernel.Counters{Resets: 2})
 	s.ends()
 	require.False(t, s.tracker.Distrust())
 }
@@ -351,16 +357,16 @@ func TestRefusedIsNoDistrust(t *testing.T) {
 // One without a socket is asked about twice: its FIN may have come just before.
 func TestStrayResets(t *testing.T) {
 	for name, c := range map[string]struct {
-		met      Socket
+		met      kernel.Socket
 		fin      bool // between the questions
 		letIn    bool
 		doubtful bool
 	}{
-		"a connection":           {Connection, false, true, false},
-		"half-open":              {HalfOpenSocket, false, true, false},
-		"it ends meanwhile":      {NoSocket, true, true, false},
-		"it is answered by none": {NoSocket, false, false, true},
-		"it was not let in":      {OnlyListener, false, false, true},
+		"a connection":           {kernel.Connection, false, true, false},
+		"half-open":              {kernel.HalfOpenSocket, false, true, false},
+		"it ends meanwhile":      {kernel.NoSocket, true, true, false},
+		"it is answered by none": {kernel.NoSocket, false, false, true},
+		"it was not let in":      {kernel.OnlyListener, false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			met := c.met
@@ -392,13 +398,16 @@ func TestMissingThenAnswered(t *testing.T) {
 		play func(s *script)
 		want outcome.Outcome
 	}{
-		"its FIN":     {func(s *script) { s.fin() }, outcome.Connected},
-		"a SYN-ACK":   {func(s *script) { s.resume(Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, outcome.Delayed},
-		"a refusal":   {func(s *script) { s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1); s.resume(Counters{Resets: 1}) }, outcome.Refused},
+		"its FIN":   {func(s *script) { s.fin() }, outcome.Connected},
+		"a SYN-ACK": {func(s *script) { s.resume(kernel.Counters{Drops: 1}); s.wait(.1); s.syn(); s.synAck() }, outcome.Delayed},
+		"a refusal": {func(s *script) {
+			s.out(packet.FlagRST|packet.FlagACK, 0, s.isn+1)
+			s.resume(kernel.Counters{Resets: 1})
+		}, outcome.Refused},
 		"its SYN-ACK": {func(s *script) { s.synAck() }, outcome.Connected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			met := OnlyListener
+			met := kernel.OnlyListener
 			s := oneWayScript(t, &met)
 			s.trust(&met)
 			s.syn()
@@ -420,18 +429,18 @@ func TestMissingThenAnswered(t *testing.T) {
 func TestUnreadAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		after float64
-		found Found
+		found kernel.Found
 		want  outcome.Answers
 	}{
-		"nothing was sent":              {1, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Second}, outcome.Answers{Unanswered: 1}},
-		"something was":                 {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9, Quiet: time.Second / 2}, outcome.Answers{Answered: 1}},
-		"and after the FIN":             {1, Found{Socket: Connection, HasInfo: true, Received: 100, Sent: 9}, outcome.Answers{Unanswered: 1}},
-		"the server has closed it":      {1, Found{Socket: NoSocket}, outcome.Answers{Unknown: 1}},
-		"a quick one is not asked for":  {.1, Found{Socket: Connection, HasInfo: true, Received: 100}, outcome.Answers{Unknown: 1}},
-		"a minute later, and no answer": {60, Found{Socket: Connection, HasInfo: true, Received: 100, Quiet: time.Minute}, outcome.Answers{Unanswered: 1}},
+		"nothing was sent":              {1, kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 100, Quiet: time.Second}, outcome.Answers{Unanswered: 1}},
+		"something was":                 {1, kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 100, Sent: 9, Quiet: time.Second / 2}, outcome.Answers{Answered: 1}},
+		"and after the FIN":             {1, kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 100, Sent: 9}, outcome.Answers{Unanswered: 1}},
+		"the server has closed it":      {1, kernel.Found{Socket: kernel.NoSocket}, outcome.Answers{Unknown: 1}},
+		"a quick one is not asked for":  {.1, kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 100}, outcome.Answers{Unknown: 1}},
+		"a minute later, and no answer": {60, kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 100, Quiet: time.Minute}, outcome.Answers{Unanswered: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) Found { return c.found }})
+			s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found { return c.found }})
 			s.tracker.StopOutgoing(s.at)
 			s.wait(1)
 			s.syn()

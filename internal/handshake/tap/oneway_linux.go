@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
@@ -14,11 +15,11 @@ import (
 // counters show that every SYN is answered by a SYN-ACK, once, it need not be seen.
 type oneWay struct {
 	on      bool
-	never   bool               // this kernel cannot
-	base    handshake.Count    // up to which all was calm
-	at      time.Duration      // when the counters were read last
-	reset   handshake.Count    // RSTs were sent since base, and to whom is looked for; Ended is 0 if not
-	sent    handshake.Counters // as read when the segments that are sent were last counted
+	never   bool            // this kernel cannot
+	base    kernel.Count    // up to which all was calm
+	at      time.Duration   // when the counters were read last
+	reset   kernel.Count    // RSTs were sent since base, and to whom is looked for; Ended is 0 if not
+	sent    kernel.Counters // as read when the segments that are sent were last counted
 	sentAt  time.Duration
 	notUpTo time.Duration // outgoing packets are read until then at least
 }
@@ -59,7 +60,7 @@ func (t *Tap) checkTrouble(at time.Duration) {
 	now, err := t.count()
 	first := w.at == 0
 	moved, since, before := now.Sub(w.base.Counters), at-w.at, w.at
-	w.base, w.at, w.reset = now, at, handshake.Count{}
+	w.base, w.at, w.reset = now, at, kernel.Count{}
 	switch {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
@@ -81,7 +82,7 @@ func (t *Tap) alertFor() time.Duration {
 	return alertFor
 }
 
-func (t *Tap) busy(moved handshake.Counters, since time.Duration) bool {
+func (t *Tap) busy(moved kernel.Counters, since time.Duration) bool {
 	return t.o.Calm || float64(moved.Sent) >= busySegments*since.Seconds()
 }
 
@@ -130,11 +131,11 @@ func (t *Tap) checkCalm(at time.Duration) {
 // rebase moves the base up to the latest counters, or to earlier ones where RSTs were sent
 // since: first all clients who may have been sent one of these have to be known to have been
 // let in, also those that came while the counters were read.
-func (t *Tap) rebase(at time.Duration, now handshake.Count) {
+func (t *Tap) rebase(at time.Duration, now kernel.Count) {
 	w := &t.oneWay
 	// LetIn comes first, as it has the kernel asked; what has not been read yet does not count.
 	if by := w.reset.Ended; by > 0 && t.tracker.LetIn(by) && at-by >= handshake.Lag {
-		w.base, w.reset = w.reset, handshake.Count{}
+		w.base, w.reset = w.reset, kernel.Count{}
 	}
 	switch {
 	case w.reset.Ended > 0:
@@ -156,7 +157,7 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 	now, err := t.countQuickly()
 	base := w.base
 	if err != nil {
-		base.Counters, now.Counters = handshake.Counters{}, unknownCounters()
+		base.Counters, now.Counters = kernel.Counters{}, unknownCounters()
 	}
 	if now.Cookies != base.Cookies || now.Drops != base.Drops {
 		t.wideUntil = at + wideFor
@@ -170,7 +171,7 @@ func (t *Tap) resumeOutgoing(alert time.Duration) {
 }
 
 // countQuickly is count, again if that took long.
-func (t *Tap) countQuickly() (now handshake.Count, err error) {
+func (t *Tap) countQuickly() (now kernel.Count, err error) {
 	const quick, most = time.Millisecond, 5
 	for range most {
 		if now, err = t.count(); err != nil || now.Ended-now.Began < quick {
@@ -180,7 +181,7 @@ func (t *Tap) countQuickly() (now handshake.Count, err error) {
 	return now, err
 }
 
-func (t *Tap) count() (c handshake.Count, err error) {
+func (t *Tap) count() (c kernel.Count, err error) {
 	c.Began = time.Since(t.start)
 	c.Counters, err = t.o.Counters()
 	c.Ended = time.Since(t.start)
@@ -188,9 +189,9 @@ func (t *Tap) count() (c handshake.Count, err error) {
 }
 
 // unknownCounters may have moved, each of them.
-func unknownCounters() handshake.Counters {
+func unknownCounters() kernel.Counters {
 	const some = math.MaxUint32
-	return handshake.Counters{Drops: some, Cookies: some, Repeats: some, Resets: some, Aborted: some, Killed: some, Opened: some}
+	return kernel.Counters{Drops: some, Cookies: some, Repeats: some, Resets: some, Aborted: some, Killed: some, Opened: some}
 }
 
 // Alert has outgoing packets read for some time: a listener is in trouble, or near it.

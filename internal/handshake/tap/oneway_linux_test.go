@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
@@ -31,7 +31,7 @@ func (w world) options(t testing.TB, o Options) Options {
 	o.Dropped = droppedOfPorts(t, w.server)
 	if w.oneWay {
 		o.Calm = true
-		o.Counters = func() (handshake.Counters, error) {
+		o.Counters = func() (kernel.Counters, error) {
 			if w.counting != nil {
 				w.counting()
 			}
@@ -59,7 +59,7 @@ func droppedOfPorts(t testing.TB, ns *nettest.NS) func() (map[uint16]uint64, err
 	}
 }
 
-func (w world) counters(t testing.TB) (c handshake.Counters, err error) {
+func (w world) counters(t testing.TB) (c kernel.Counters, err error) {
 	fs, err := hostproc.NewFS("/proc")
 	require.NoError(t, err)
 	w.server.Do(func() {

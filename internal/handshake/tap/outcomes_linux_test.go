@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -205,7 +206,7 @@ func TestLetInLater(t *testing.T) {
 }
 
 // socketsOf asks a namespace for its sockets.
-func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort, device uint32) handshake.Found {
+func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort, device uint32) kernel.Found {
 	var conn *sockdiag.Conn
 	ns.Do(func() {
 		var err error
@@ -213,20 +214,20 @@ func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort,
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = conn.Close() })
-	return func(server, client netip.AddrPort, device uint32) handshake.Found {
+	return func(server, client netip.AddrPort, device uint32) kernel.Found {
 		met, err := conn.Between(server, client, device)
 		switch {
 		case err != nil || met.State == sockdiag.TimeWait:
-			return handshake.Found{}
+			return kernel.Found{}
 		case met.State == 0:
-			return handshake.Found{Socket: handshake.NoSocket}
+			return kernel.Found{Socket: kernel.NoSocket}
 		case met.State == sockdiag.Listen:
-			return handshake.Found{Socket: handshake.OnlyListener}
+			return kernel.Found{Socket: kernel.OnlyListener}
 		case met.State == sockdiag.SynRecv:
-			return handshake.Found{Socket: handshake.HalfOpenSocket}
+			return kernel.Found{Socket: kernel.HalfOpenSocket}
 		}
 		i := met.Info
-		return handshake.Found{Socket: handshake.Connection, HasInfo: met.HasInfo, Sent: i.BytesSent, Received: i.BytesReceived, Quiet: i.LastDataSent}
+		return kernel.Found{Socket: kernel.Connection, HasInfo: met.HasInfo, Sent: i.BytesSent, Received: i.BytesReceived, Quiet: i.LastDataSent}
 	}
 }
 

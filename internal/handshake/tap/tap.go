@@ -12,6 +12,7 @@ import (
 	"net/netip"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	Ports []uint16
 	// Counters are the namespace's. With them, and with Options.Socket, outgoing packets
 	// are not read while many are sent and no client is in trouble.
-	Counters func() (handshake.Counters, error)
+	Counters func() (kernel.Counters, error)
 	// Trouble is read while an attempt is open. Without it a SYN cookie is taken for an
 	// ordinary SYN-ACK, and no ACK for dropped.
 	Trouble func() (Trouble, error)
