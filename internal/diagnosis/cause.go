@@ -79,8 +79,8 @@ func (j *judge) losingCause() model.Cause {
 	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) {
 		return model.CauseMaxThreads
 	}
-	if c == model.CauseSlowAccept && (j.s.NobodyCame() > 0 || j.s.NothingAccepted() > 0) {
-		return model.CauseNone // nobody came faster than that, or nobody accepts
+	if e := j.entry(c); e.Excluded(j.s) {
+		return model.CauseNone
 	}
 	return j.named(c)
 }

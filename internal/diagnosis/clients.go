@@ -21,6 +21,9 @@ func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 		return v
 	}
 	c := lost.Clients
+	if v.Status == model.StatusWarning && !l.Listening() { // they may have meant another namespace, and were refused in this one
+		v.Summary = inFront(c, interval, false) + v.Summary
+	}
 	if v.Status >= model.StatusLosing {
 		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing && v.Cause != model.CauseBeforeListener
 		v.Summary = inFront(c, interval, packets) + v.Summary

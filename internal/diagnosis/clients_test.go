@@ -112,3 +112,16 @@ func TestNobodyCameHidesNoFact(t *testing.T) {
 	v := Judge(symptoms.Evidence{Now: full.Listener, Before: full.Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.NotContains(t, v.Summary, "clients that came before")
 }
+
+// A port that is listened on in another namespace: who was refused in this one is said.
+func TestRefusedInTheWrongNamespace(t *testing.T) {
+	l := nothing().Listener
+	elsewhere(l)
+	l.Losses = &model.Losses{Clients: &model.Clients{Observed: 2 * time.Second}}
+	l.Losses.Clients.Outcomes[model.ClientRefused] = 5
+	e := symptoms.Evidence{Now: l, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}
+	v := AddClients(Judge(e, reading.DefaultThresholds()), l, e.Interval)
+	require.Equal(t, model.StatusWarning, v.Status)
+	require.Contains(t, v.Summary, "5 clients were refused")
+	require.Contains(t, v.Summary, "java 2024")
+}

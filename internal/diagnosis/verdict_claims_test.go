@@ -111,7 +111,19 @@ func gated() look {
 	})
 }
 
-// scenariosClaims are causes that hold on positive evidence, each with what refutes it.
+// stood is for how long the JVM has stood still since it began.
+func stood(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.SafepointTime = new(d) }
+}
+
+// probed are six threads that do not get on, and the requests of a health check with a timeout of its own.
+func probed() look {
+	return tomcat(6, 8192, 100).pool(6).inService(6).waiting(6).with(model.ClientClosed, 42).do(func(l *model.Listener) {
+		l.Connections.Abandoned, l.Connections.Unread = 42, 25*time.Second
+		l.Connector.MaxConnections = nil
+	})
+}
+
 // closing are connections that the server has closed.
 func closing(n int) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -140,6 +152,7 @@ func blocked(l *model.Listener) {
 	l.Connections.Unread = 3 * time.Second
 }
 
+// scenariosClaims are causes that hold on positive evidence, each with what refutes it.
 func scenariosClaims() []scenario {
 	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
 	paused := func() look { return fresh().queue(11, 3*time.Second) }
@@ -177,6 +190,10 @@ func scenariosClaims() []scenario {
 			name: "clients wait for seconds, and neither the limits nor the acceptor are known", status: warning,
 			now:    fresh().queue(5, 3*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
 			before: fresh().queue(5, 2*time.Second).do(func(l *model.Listener) { l.Connector.MaxConnections = nil }),
+		},
+		{
+			name: "the acceptor sleeps, as all threads do while the JVM stands still", status: saturated, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
+			now: paused().do(acceptor(model.AcceptorPauses)).do(stood(450 * time.Millisecond)), before: pausedBefore().do(stood(0)), notCodes: []string{"not_accepting", "slow_accept"},
 		},
 		{
 			name: "no acceptor thread yet", status: saturated, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
@@ -227,6 +244,12 @@ func scenariosClaims() []scenario {
 		{
 			name: "a SemaphoreValve of 3 before 12 threads", status: saturated, cause: model.CauseMaxThreads, chain: chainOf(model.CauseMaxThreads), codes: []string{"semaphore_valve"},
 			now: gated(), before: gated(),
+		},
+
+		// What waits is a probe's, which has given up.
+		{
+			name: "a probe's requests before busy threads", status: saturated, cause: threads, chain: chainOf(threads),
+			now: probed(), before: probed(),
 		},
 
 		// A closed client's request is not work.

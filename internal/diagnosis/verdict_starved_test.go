@@ -43,6 +43,20 @@ func TestStarved(t *testing.T) {
 		},
 		"others have the CPUs": {waits, crowded, saturated, model.CauseCPUSaturated, "28 requests wait to be read because on average 3 of the process's threads waited for a CPU"},
 		"nothing explains it":  {waits, func(*model.Listener) {}, saturated, model.CauseNotReading, "88 of the pool's 100 threads have no request"},
+		"pauses, and what waits for a CPU, may be the poller's": {
+			waits, func(l *model.Listener) {
+				l.Process.SafepointTime, l.Process.RunDelay = new(500*time.Millisecond), new(300*time.Millisecond)
+			}, warning, model.CauseNone, "28 requests wait to be read",
+		},
+		"pauses of a fifth of the time": {
+			waits, func(l *model.Listener) { l.Process.SafepointTime = new(700 * time.Millisecond) }, saturated, model.CauseJVMPause, "28 requests wait to be read because the JVM stood still",
+		},
+		"the CPU alone may be what the poller lacked": {
+			waits, func(l *model.Listener) { l.Process.RunDelay = new(800 * time.Millisecond) }, warning, model.CauseNone, "28 requests wait to be read",
+		},
+		"pauses too short for that": {
+			waits, func(l *model.Listener) { l.Process.SafepointTime = new(100 * time.Millisecond) }, saturated, model.CauseNotReading, "88 of the pool's 100 threads have no request",
+		},
 		"a moment":             {waits, func(l *model.Listener) { throttled(l); l.Connections.Unread = time.Second / 2 }, ok, model.CauseNone, "Nothing is lost"},
 		"every thread has one": {func() look { return waits().pool(12) }, crowded, saturated, threads, "All 12 threads are busy"},
 		"the pool was not known in the look before": {
@@ -64,7 +78,9 @@ func TestStarved(t *testing.T) {
 		"stopped, idle clients":    {func() look { return tomcat(200, 8192, 100).idle(40) }, stop, ok, model.CauseNone, "Nothing is lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			none := func(l *model.Listener) { l.Process.RunDelay = new(time.Duration(0)) }
+			none := func(l *model.Listener) {
+				l.Process.RunDelay, l.Process.SafepointTime = new(time.Duration(0)), new(time.Duration(0))
+			}
 			before := c.look().do(cpu(0, 0, 0, 0)).do(none)
 			now := c.look().do(cpu(0, 0, 0, 0)).do(none).do(c.now)
 			if name == "the pool was not known in the look before" {

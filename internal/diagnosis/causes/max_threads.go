@@ -174,15 +174,26 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 		first = "See waiting_inside first: more threads may only wait, too."
 	}
 	if first != "" && s.ThreadsMayBeVain() {
-		return phrase.Sentences(first, shorten+".", advice.AcceptCountInVain(s))
+		return phrase.Sentences(first, shorten+".", pastPatience(s), advice.AcceptCountInVain(s))
 	}
 	text := phrase.Sentences(first,
 		shorten+", or raise "+advice.MaxThreadsSetting().FromTo(s.Now, most, to)+": "+effect+".",
+		pastPatience(s),
 		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")
 	if v.Cause != model.CauseMaxThreads {
 		return text // the cause's own advice has the rest
 	}
 	return phrase.Sentences(text, advice.AcceptCountInVain(s))
+}
+
+// pastPatience says that what waits is longer than its clients' patience.
+func pastPatience(s *symptoms.Symptoms) string {
+	n := reading.GivenUp(s.Now)
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf("The clients of %d of the %d requests that wait have given up, and these are served all the same, before those that come now: let no more of them wait (%s) than are served within the clients' timeout.",
+		n, reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
 }
 
 // threadsAdvised is a maxThreads above the one in force, and what it is enough for.

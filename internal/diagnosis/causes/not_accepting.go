@@ -26,6 +26,7 @@ func notAccepting() Cause {
 			refuted: []refutation[*symptoms.Symptoms]{
 				{allTaken, func(s *symptoms.Symptoms) bool { return s.ConnectionsFull }},
 				{"a worker accepts there, not a thread for it (NIO2)", func(s *symptoms.Symptoms) bool { return reading.AcceptsWithWorkers(s.Now) }},
+				{standsStill, mayStandStill},
 			},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
@@ -87,7 +88,14 @@ func foreign(s *symptoms.Symptoms) bool {
 
 // NobodyAccepts means that whatever the limits are, clients wait and the acceptor is idle or missing.
 func NobodyAccepts(s *symptoms.Symptoms) bool {
-	return acceptorIdle(s) && s.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(s.Now)
+	return acceptorIdle(s) && s.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(s.Now) && !mayStandStill(s)
+}
+
+const standsStill = "the JVM stood still for a fifth of the time, and with it the acceptor"
+
+// mayStandStill: a thread that is there sleeps at a safepoint as well.
+func mayStandStill(s *symptoms.Symptoms) bool {
+	return s.Now.Acceptor != model.AcceptorMissing && s.Paused()
 }
 
 // nothingAcceptedPhrase is the fact alone.

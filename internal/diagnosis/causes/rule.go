@@ -62,6 +62,9 @@ type Cause struct {
 	moment rule[*evidence.Moment]
 	around rule[reading.Pair]
 	Now    rule[*symptoms.Symptoms]
+	// dropped is what excludes it as the cause of the packets dropped in an interval, whatever the
+	// moments of the drops showed.
+	dropped []refutation[*symptoms.Symptoms]
 	// rests is what the evidence of the moment rests on.
 	rests func(*evidence.Moment) evidence.Strength
 	// near: it will be one soon: a stage at 80 % or more with clients in front of it.
@@ -79,6 +82,11 @@ type Cause struct {
 	Advice   func(*symptoms.Symptoms, model.Verdict) string
 	Steps    func(*symptoms.Symptoms, model.Verdict) ([]model.Step, string)
 	Book     Runbook // without what follows from the rest of this
+}
+
+// Excluded means that it is not what dropped the packets of the interval.
+func (c *Cause) Excluded(s *symptoms.Symptoms) bool {
+	return slices.ContainsFunc(c.dropped, func(r refutation[*symptoms.Symptoms]) bool { return r.by(s) })
 }
 
 // Outranking is the cause that comes first in the order among those that hold for certain,
@@ -116,9 +124,11 @@ func QueueCause(all []Cause, p reading.Pair) model.Cause {
 	return c.Name
 }
 
-func (r *rule[E]) names() (out []string) {
-	for i := range r.refuted {
-		out = append(out, r.refuted[i].name)
+func (r *rule[E]) names() []string { return names(r.refuted) }
+
+func names[E any](all []refutation[E]) (out []string) {
+	for i := range all {
+		out = append(out, all[i].name)
 	}
 	return out
 }
@@ -148,9 +158,8 @@ func (r *Runbook) IsCause() bool { return r.Holds != "" }
 
 // Refutations are the names of what excludes the cause, of all kinds of evidence, each once.
 func (c *Cause) Refutations() []string {
-	names := append(append(c.moment.names(), c.around.names()...), c.Now.names()...)
 	var out []string
-	for _, name := range names {
+	for _, name := range slices.Concat(c.moment.names(), c.around.names(), names(c.dropped), c.Now.names()) {
 		if !slices.Contains(out, name) {
 			out = append(out, name)
 		}

@@ -28,12 +28,16 @@ func slowAccept() Cause {
 		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
 			return When(p.Now != nil && reading.ConnectionLimit(p.Now) != reading.LimitUnknown, Possibly)
 		}, refuted: []refutation[reading.Pair]{
-			{"nobody was taken out of the accept queue between two readings", func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
+			{nobodyTaken, func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
 			{"the oldest in the accept queue was the oldest before", reading.Pair.OldestStands},
 			{"it is not certain that maxConnections is what is configured", func(p reading.Pair) bool { return reading.UncertainLimit(p.Now) }},
 			{"not all connections could be counted", func(p reading.Pair) bool { return reading.Inexact(p.Now) }},
 			{"slots that reset clients hold have not been counted", func(p reading.Pair) bool { return reading.SlotsUncounted(p.Now) }},
 		}},
+		dropped: []refutation[*symptoms.Symptoms]{
+			{nobodyTaken, func(s *symptoms.Symptoms) bool { return s.NothingAccepted() > 0 }},
+			{"nobody has begun to connect meanwhile: the packets are of clients that came before", func(s *symptoms.Symptoms) bool { return s.NobodyCame() > 0 }},
+		},
 		OnlyFull: true,
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			seems := ""
@@ -57,6 +61,8 @@ func slowAccept() Cause {
 		},
 	}
 }
+
+const nobodyTaken = "nobody was taken out of the accept queue between two readings"
 
 func slowAcceptSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	if s.Now.AcceptQueue == nil {

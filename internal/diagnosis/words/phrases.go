@@ -93,7 +93,7 @@ func Queue(s *symptoms.Symptoms) string {
 func Threads(s *symptoms.Symptoms) string {
 	most, _ := reading.MaxThreads(s.Now)
 	waiting := reading.WaitingRequests(s.Now)
-	requests := AtLeast(s.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + reading.ServerName(s.Now) + " for one"
+	requests := AtLeast(s.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + reading.ServerName(s.Now) + " for one" + GivenUp(s.Now)
 	if waiting == 0 && reading.AcceptsWithWorkers(s.Now) {
 		requests = "none is left to accept (NIO2 has no other thread for that)"
 	}
@@ -194,6 +194,18 @@ func AtLeast(l *model.Listener) string {
 func Waiting(s *symptoms.Symptoms) string {
 	n := reading.WaitingRequests(s.Now)
 	return phrase.Count(n, "request") + " " + phrase.Verb(n, "waits", "wait") + " to be read"
+}
+
+// GivenUp says of how many requests that wait the clients are there no more, where these are most of them.
+func GivenUp(l *model.Listener) string {
+	n := reading.GivenUp(l)
+	switch n {
+	case 0:
+		return ""
+	case reading.WaitingRequests(l):
+		return " (all their clients have given up)"
+	}
+	return phrase.Sprintf(" (the clients of %d have given up)", n)
 }
 
 // UnreadFor says that requests wait to be read, and whether anything is known to be lost.
