@@ -246,6 +246,11 @@ func scenariosClaims() []scenario {
 			now: gated(), before: gated(),
 		},
 
+		{
+			name: "a burst that is over, of whose moment nothing was read", status: losing, chain: chainOf(acceptQueue), codes: []string{"limits_unknown"},
+			now: fresh().lost(acceptQueue, syn, 269), before: fresh(),
+		},
+
 		// What waits is a probe's, which has given up.
 		{
 			name: "a probe's requests before busy threads", status: saturated, cause: threads, chain: chainOf(threads),

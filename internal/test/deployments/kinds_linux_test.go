@@ -59,7 +59,10 @@ func kinds() []deployment {
 			}
 			ends := make(chan demo.Outcomes, 1)
 			go func() { ends <- rig.Waves(300, 1500*time.Millisecond, "/?ms=300")(c, s) }()
-			c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "20").Verdict("losing max_connections")
+			// Of 300 that come within milliseconds 31 have room: what was read between two packets may be
+			// too little to say whether the connections or the acceptor came first.
+			said := c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "20").Verdict("losing max_connections", "losing").Silent("could not be found")
+			c.Row.Unknown = said.Cause() == ""
 			out := <-ends
 			c.Row.Truth = fmt.Sprintf("%d warm requests answered; then %d of %d clients turned away, 20 of 20 connections taken", warm.Of(demo.OK), out.Lost(), out.Total())
 		}},
