@@ -46,7 +46,7 @@ func kinds() []deployment {
 			}
 			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 10 })
 			c.Wait(4 * time.Second)
-			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("safepoint", "the heap").Silent("maxThreads from 10", "threads.max from 10")
+			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("stood still", "the heap").Silent("maxThreads from 10", "threads.max from 10")
 			text, _ := os.ReadFile(log)
 			c.Row.Truth = fmt.Sprintf("%s; %d full collections in the collector's log", s.Says(rig.Port), strings.Count(string(text), "Pause Full"))
 		}},
