@@ -6,9 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // While the queue stays full the reading before a packet names its cause at once;
@@ -44,4 +46,27 @@ func TestReadingBeforeADropStands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// For how long nobody has been accepted is known from the first reading with the same first in the queue.
+func TestQueueStandsSince(t *testing.T) {
+	queue := func(cookies ...uint64) *connections.Found {
+		f := &connections.Found{}
+		for i, cookie := range cookies {
+			f.Add(&sockdiag.Socket{State: sockdiag.Established, Cookie: cookie, HasInfo: true, Info: sockdiag.TCPInfo{LastDataSent: time.Minute - time.Duration(i)*time.Second}})
+		}
+		f.Finish(time.Time{}, 0, false)
+		return f
+	}
+	second := func(n int) time.Time { return time.Unix(1000+int64(n), 0) }
+	var s firstInQueue
+	first := queue(1, 2, 3)
+	require.Nil(t, s.read(first, second(0), false), "one reading alone")
+	require.Nil(t, s.read(first, second(0), false))
+	require.Equal(t, time.Second, *s.read(queue(1, 2, 3, 4), second(1), false))
+	latest := queue(1, 2, 3, 4, 5)
+	require.Equal(t, 31*time.Second, *s.read(latest, second(31), false))
+	require.Equal(t, 31*time.Second, *s.read(latest, second(31), false), "the same reading in another snapshot")
+	require.Zero(t, *s.read(queue(2, 3, 4, 5), second(32), false), "one was accepted")
+	require.Equal(t, time.Second, *s.read(queue(2, 3, 4, 5), second(33), false))
 }

@@ -42,7 +42,7 @@ func TestEstimate(t *testing.T) {
 	for _, s := range []Sample{{10_007, 4096, 0}, {123_457, 4099, 70}, {9000, 11, 3}, {8191, 1, 0}} {
 		f := asked(s.Asked)
 		f.Estimate(s)
-		f.Finish(time.Unix(9, 0), false)
+		f.Finish(time.Unix(9, 0), 0, false)
 		c := f.Behind(nil)
 		require.Equal(t, s.Asked, c.Subset)
 		require.Equal(t, c.Accepted, sum(c.Phases[:]))

@@ -17,6 +17,7 @@ type Found struct {
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	farewells []netip.AddrPort // of Closed: see farewell
+	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
 	quiet     quiet
@@ -47,6 +48,7 @@ func (f *Found) Add(s *sockdiag.Socket) {
 		if s.HasInfo {
 			// Set when the handshake completes, and nothing was sent since.
 			f.OldestWait = max(f.OldestWait, s.Info.LastDataSent)
+			f.queue.add(s)
 		}
 		return
 	}
@@ -117,10 +119,11 @@ func (f *Found) Sockets() int {
 	return n
 }
 
-// Finish ends the walk of that time. The counts of one that was cut short each
-// time it was tried are partial.
-func (f *Found) Finish(at time.Time, partial bool) {
+// Finish ends the walk that began at that time, and how long it took. The counts of one that was cut short
+// each time it was tried are partial.
+func (f *Found) Finish(at time.Time, took time.Duration, partial bool) {
 	f.Counts.At, f.Counts.Partial = at, partial
+	f.queue.finish(took)
 	f.Counts.TopPeer = f.remotes.majority(f.Counts.Accepted)
 	f.Counts.TopPeers = f.remotes.top()
 	f.Counts.States = make(map[string]int)
@@ -145,50 +148,4 @@ func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	unclassify(&c, connector)
 	f.sample.state(&c)
 	return &c
-}
-
-// Bound is what a listener is bound to: an address, and a device or 0 for any.
-type Bound struct {
-	Local  netip.AddrPort
-	Device uint32
-}
-
-// Matcher finds the listener a connection belongs to.
-type Matcher struct {
-	Listeners map[Bound]*Found
-
-	// The latest answer, which mostly is the next one's, too: connections differ
-	// by the client's end.
-	latest Bound
-	found  *Found
-}
-
-// Find is the listener that a connection belongs to, nil for none.
-func (m *Matcher) Find(s *sockdiag.Socket) *Found {
-	if b := (Bound{s.Local, s.Interface}); m.found == nil || b != m.latest {
-		m.latest, m.found = b, m.search(s)
-	}
-	return m.found
-}
-
-// search tries the most specific bound address, then the same family's wildcard,
-// then dual-stack [::], on the connection's device before any (the order of
-// the kernel's __inet_lookup_listener scores). nil means that no listener fits.
-func (m *Matcher) search(s *sockdiag.Socket) *Found {
-	local := s.LocalAddress()
-	tries := [3]netip.AddrPort{local, local, netip.AddrPortFrom(netip.IPv6Unspecified(), local.Port())}
-	if local.Addr().Is4() {
-		tries[1] = netip.AddrPortFrom(netip.IPv4Unspecified(), local.Port())
-	}
-	for _, address := range tries {
-		if s.Interface != 0 {
-			if g, ok := m.Listeners[Bound{address, s.Interface}]; ok {
-				return g
-			}
-		}
-		if g, ok := m.Listeners[Bound{address, 0}]; ok {
-			return g
-		}
-	}
-	return nil
 }

@@ -206,8 +206,9 @@ func (w *reading) strangers(s *sockdiag.Socket, f *connections.Found) bool {
 
 // finish ends it.
 func (w *reading) finish(partial bool) {
+	took := time.Since(w.at)
 	for id, f := range w.found {
 		f.Counts.Other = largest(w.others[id])
-		f.Finish(w.at, partial)
+		f.Finish(w.at, took, partial)
 	}
 }

@@ -23,11 +23,19 @@ func (s scenario) evidence() symptoms.Evidence {
 	}
 	if s.before.Listener != nil {
 		e.Elapsed = time.Second
+		stand(e.Before.AcceptQueue, e.Now.AcceptQueue)
 	}
 	if s.change != nil {
 		s.change(&e)
 	}
 	return e
+}
+
+// stand has a queue stand still whose oldest has aged by the time between the two.
+func stand(was, now *model.AcceptQueue) {
+	if was != nil && now != nil && was.OldestWait != nil && now.OldestWait != nil && *now.OldestWait-*was.OldestWait == time.Second {
+		now.NoAcceptFor = new(time.Second)
+	}
 }
 
 func TestJudgeScenarios(t *testing.T) {

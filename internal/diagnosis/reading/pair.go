@@ -140,57 +140,29 @@ func (p Pair) FilesFull(l *model.Listener) bool {
 }
 
 // NothingAccepted is for how long nobody has been taken out of the accept queue at least, 0
-// where somebody was or may have been: connections leave it in the order in which they came,
-// so that none has left while the oldest stays the oldest.
+// where somebody was or may have been.
 func (p Pair) NothingAccepted() time.Duration {
-	aged, known := p.oldestAged()
-	if !known || aged < standstillLeast || aged < p.betweenWalks()-standstillSlack {
+	if long := p.noAcceptFor(); long >= standstillLeast {
+		return long
+	}
+	return 0
+}
+
+// OldestStands means that the first in the accept queue stayed the first between two readings, however
+// close they are: nothing shows that anybody is accepted.
+func (p Pair) OldestStands() bool { return p.noAcceptFor() >= standsLeast }
+
+// noAcceptFor is for how long the first in the accept queue has been it.
+func (p Pair) noAcceptFor() time.Duration {
+	if p.Now == nil || !QueueWaits(p.Now) || p.Now.AcceptQueue.NoAcceptFor == nil {
 		return 0
 	}
-	return aged
-}
-
-// OldestStands means that the oldest in the accept queue stayed the oldest between two readings, however
-// close they are: nothing shows that anybody is accepted.
-func (p Pair) OldestStands() bool {
-	aged, known := p.oldestAged()
-	if !known || p.Before.AcceptQueue.OldestAt.IsZero() {
-		return false
-	}
-	apart := p.betweenWalks()
-	return apart >= standsLeast && aged >= apart-jiffies
-}
-
-// oldestAged is by how much more the oldest in the accept queue has waited than the oldest of the reading
-// before.
-func (p Pair) oldestAged() (aged time.Duration, known bool) {
-	if p.Now == nil || p.Before == nil || p.Now.Inode != p.Before.Inode || !QueueWaits(p.Now) || !QueueWaits(p.Before) {
-		return 0, false
-	}
-	now, was := p.Now.AcceptQueue.OldestWait, p.Before.AcceptQueue.OldestWait
-	if now == nil || was == nil {
-		return 0, false
-	}
-	return *now - *was, true
-}
-
-// betweenWalks is the time between the two readings of the oldest's wait, where it is known: on a busy
-// machine it is another than that between the snapshots.
-func (p Pair) betweenWalks() time.Duration {
-	now, was := p.Now.AcceptQueue.OldestAt, p.Before.AcceptQueue.OldestAt
-	if now.IsZero() || was.IsZero() {
-		return p.Elapsed
-	}
-	return now.Sub(was)
+	return *p.Now.AcceptQueue.NoAcceptFor
 }
 
 const (
 	// standstillLeast is how long nobody is accepted before it is said.
 	standstillLeast = 500 * time.Millisecond
-	// standstillSlack is how far the readings of the connections may lie from the snapshots.
-	standstillSlack = 300 * time.Millisecond
-	// standsLeast is how far apart two readings are that show it of themselves, and jiffies by how
-	// much the age of a socket may be off in both (tcp_jiffies32, at 100 Hz).
+	// standsLeast is how far apart two readings are that show it of themselves.
 	standsLeast = 100 * time.Millisecond
-	jiffies     = 20 * time.Millisecond
 )
