@@ -21,8 +21,11 @@ func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 		return v
 	}
 	c := lost.Clients
-	if v.Status == model.StatusWarning && !l.Listening() { // they may have meant another namespace, and were refused in this one
-		v.Summary = inFront(c, interval, false) + v.Summary
+	if !l.Listening() && c.Outcomes[model.ClientRefused] > 0 {
+		if v.Status == model.StatusWarning { // they may have meant another namespace, and were refused in this one
+			v.Summary = inFront(c, interval, false) + v.Summary
+		}
+		v.Answer.What = whatIsLost(lost, int(lost.QueueResets), interval)
 	}
 	if v.Status >= model.StatusLosing {
 		packets := lost.DroppedPackets > 0 && v.Status == model.StatusLosing && v.Cause != model.CauseBeforeListener
