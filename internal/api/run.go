@@ -118,6 +118,10 @@ type RunSettings struct {
 	// service, or for clients that came at once as long as the threads in force take for all, and no longer
 	// than the command ran where clients left without an answer.
 	MayWaitSeconds float64 `json:"may_wait_seconds,omitempty"`
+	// ClientsPerSecond is the rate that was simulated, a tenth above the run's: absent for a burst.
+	ClientsPerSecond float64 `json:"clients_per_second,omitempty"`
+	// AtOnce is how many clients were simulated as coming at once: absent for a load that lasts.
+	AtOnce int `json:"at_once,omitempty"`
 	// Counted: connections are kept, and the limits are those that were held at once.
 	Counted     bool       `json:"counted,omitempty"`
 	InForce     RunLimits  `json:"in_force"`
@@ -224,7 +228,8 @@ func newRunListener(r *loadtest.Result) RunListener {
 	}
 	if s := r.Settings; s != nil {
 		out.Settings = &RunSettings{
-			ServiceTimeSeconds: s.Load.ServiceTime.Seconds(), MayWaitSeconds: s.Load.ClientTimeout.Seconds(), Counted: s.Counted, InForce: *newRunLimits(new(s.InForce())),
+			ServiceTimeSeconds: s.Load.ServiceTime.Seconds(), MayWaitSeconds: s.Load.ClientTimeout.Seconds(),
+			ClientsPerSecond: s.Load.Rate, AtOnce: s.Load.Requests, Counted: s.Counted, InForce: *newRunLimits(new(s.InForce())),
 			Smallest: newRunLimits(s.Limits), Why: s.Why, ForTwice: newRunLimits(s.Twice), WhyNotTwice: s.WhyNotTwice,
 		}
 	}

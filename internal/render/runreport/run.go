@@ -293,7 +293,11 @@ func SettingsNote(l *api.RunListener) string {
 	if s.Counted {
 		return "counted: connections are kept, each client holds one" + note
 	}
-	return fmt.Sprintf("by simulation: %s of work each, nobody waits longer than %s, a tenth to spare in the rate", inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds)) + note
+	load := phrase.Count(s.AtOnce, "client") + " at once"
+	if s.AtOnce == 0 {
+		load = phrase.Decimal(s.ClientsPerSecond) + " clients/s, a tenth more than came"
+	}
+	return fmt.Sprintf("by simulation: %s, %s of work each, nobody waits longer than %s", load, inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds)) + note
 }
 
 func runKnee(k *api.RunKnee) string {
