@@ -1,4 +1,3 @@
-// Package cputime measures what a piece of work costs in CPU time.
 package cputime
 
 import "time"

@@ -289,7 +289,9 @@ func (b *bench) evaluation(t *testing.T) {
 		for _, g := range groups(t, file) {
 			var sum time.Duration
 			for _, r := range g.Rules {
-				sum += b.used(t, func() { b.ask(t, "count("+r.Expr+")", 0) })
+				one := b.used(t, func() { b.ask(t, "count("+r.Expr+")", 0) })
+				t.Logf("%s: %s %s%s", seconds(one), g.Name, r.Record, r.Alert)
+				sum += one
 			}
 			every := ""
 			if g.Interval > b.interval {
@@ -309,7 +311,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds())
 type group struct {
 	Name     string
 	Interval time.Duration
-	Rules    []struct{ Record, Expr string }
+	Rules    []struct{ Record, Alert, Expr string }
 }
 
 func groups(t *testing.T, file string) []group {

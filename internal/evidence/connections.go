@@ -1,0 +1,45 @@
+package evidence
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+const (
+	// limitAge is how old a walk may be that shows the limit reached, roomAge
+	// one that shows room: a server that fills does so in less than a second.
+	limitAge, roomAge = 5 * time.Second, 1500 * time.Millisecond
+)
+
+// limit is the number of connections that counts as maxConnections.
+func (p *Phases) limit() (int, bool) {
+	if !p.MaxConnections.Known || p.MaxConnections.V < 0 {
+		return 0, false
+	}
+	return model.ConnectionsReached(p.MaxConnections.V), true
+}
+
+// AtLimit reports whether all slots were taken at the nearest walk.
+func (m *Moment) AtLimit() bool {
+	p := m.phases
+	limit, ok := p.limit()
+	return ok && p.Walked && p.Age <= limitAge && p.Held >= limit
+}
+
+// Room reports whether slots were free, for certain, at the nearest walk.
+func (m *Moment) Room() bool {
+	p := m.phases
+	if !p.Walked || p.Partial || p.Uncertain || p.Age > roomAge || !p.MaxConnections.Known {
+		return false
+	}
+	limit, limited := p.limit()
+	return !limited || p.Held < limit
+}
+
+// MostlyIdle reports whether most of the slots were held by idle connections. Idle
+// connections that are counted too low cannot be too many.
+func (m *Moment) MostlyIdle() bool {
+	p := m.phases
+	return p.Walked && p.Age <= limitAge && p.Held > 0 && model.MostlyIdle(p.Idle, p.Held)
+}
