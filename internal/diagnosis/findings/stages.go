@@ -234,3 +234,70 @@ func notes(s *symptoms.Symptoms, add adder) {
 	note(c.AcceptCount, advice.AcceptCountSetting(), "accept_count_note")
 	note(c.MaxThreads, advice.MaxThreadsSetting(), "max_threads_note")
 }
+
+// peerFinding names the one address that most connections come from, where the
+// connections are what is used up: a reverse proxy's pool, or a single client, is
+// then the one to size.
+func peerFinding(s *symptoms.Symptoms, v model.Verdict, add adder) {
+	peer := topPeer(s.Now)
+	if peer == nil || v.Cause != model.CauseMaxConnections && v.Cause != model.CauseKeepAliveIdle {
+		return
+	}
+	accepted := s.Now.Connections.Accepted
+	text := phrase.Sprintf("%d of the %d connections come from %s (%s)", peer.Connections, accepted, peer.Address,
+		phrase.Percent(float64(peer.Connections)/float64(accepted)))
+	if peer.Connections == accepted {
+		text = phrase.Sprintf("All %d connections come from %s", accepted, peer.Address)
+	}
+	add("one_peer", model.SeverityInfo, text+": one client, or a proxy in front of them.",
+		"If it is a reverse proxy or load balancer, look at the connections it keeps open to this server (nginx: keepalive and its workers, HAProxy: maxconn and pool-max-conn): this server's limit has to be above their sum.")
+}
+
+// topPeer leaves out handfuls, of which one address is bound to have the most.
+func topPeer(l *model.Listener) *model.PeerShare {
+	if l.Connections == nil || l.Connections.Partial || l.Connections.Accepted < 8 {
+		return nil
+	}
+	return l.Connections.TopPeer
+}
+
+// otherProcess is the one that holds connections of the port without listening there.
+func otherProcess(l *model.Listener) *model.OtherProcess {
+	if l == nil || l.Connections == nil {
+		return nil
+	}
+	return l.Connections.Other
+}
+
+func otherProcessFinding(s *symptoms.Symptoms, add adder) {
+	o := otherProcess(s.Now)
+	if o == nil {
+		return
+	}
+	if s.Now.Process != nil && s.Now.Process.Comm != o.Comm {
+		add("other_process", model.SeverityInfo,
+			phrase.Sprintf("%s more on this port %s to pid %v (%s), which does not listen there: its own outgoing connections from this port, or inherited ones; in none of the numbers here.",
+				phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, model.Escape(o.Comm)),
+			"Nothing for this server. A port that is listened on is better left out of those that clients get (net.ipv4.ip_local_reserved_ports): at the next start it may be taken.")
+		return
+	}
+	add("other_process", model.SeverityInfo,
+		phrase.Sprintf("%s more on this port %s to pid %v (%s), which does not listen there any more, as a server does that is shutting down: in none of the numbers here.",
+			phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, model.Escape(o.Comm)),
+		"Nothing, if it is meant to serve the rest of its requests. It takes none of this server's connections and threads.")
+}
+
+// possibleWait says what may be the cause, and what is missing to know it.
+func possibleWait(s *symptoms.Symptoms, add adder) {
+	w := &s.Waits
+	if w.Cause != model.CauseNone || w.Possible == model.CauseNone {
+		return
+	}
+	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
+	if d := reading.DownstreamOf(s.Now); d.ByUser {
+		missing = "whether they are this process's cannot be seen, only that they are its user's"
+	}
+	add("possible_"+string(w.Possible), model.SeverityInfo,
+		words.Join(words.WaitNumbers(s), words.PeerNumbers(s), missing),
+		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", words.PeerName(w.Peer)))
+}

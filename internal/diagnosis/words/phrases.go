@@ -1,3 +1,5 @@
+// Package words says in sentences what the symptoms are: facts with their numbers, that
+// causes, findings and the summary share.
 package words
 
 import (
@@ -238,4 +240,12 @@ func OrMore(s *symptoms.Symptoms, clients uint64) string {
 		text += " or more"
 	}
 	return text
+}
+
+// AllThreads says that n of n are taken: "the only thread is", "all 200 threads are".
+func AllThreads(n int) string {
+	if n == 1 {
+		return "the only thread is"
+	}
+	return "all " + phrase.Count(n, "thread") + " are"
 }
