@@ -2,8 +2,13 @@ package agent
 
 import (
 	"bytes"
+	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/common/version"
 
@@ -96,4 +101,84 @@ func reply(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write([]byte(text))
+}
+
+// secured sets the headers that keep a browser from being used against the
+// agent. What the web configuration sets stays.
+func secured(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range map[string]string{
+			"X-Content-Type-Options":       "nosniff",
+			"X-Frame-Options":              "deny",
+			"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+			"Referrer-Policy":              "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if w.Header().Get(name) == "" {
+				w.Header().Set(name, value)
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// ownHost keeps pages of other sites from reading the agent by DNS rebinding: a browser that
+// was sent to an attacker's name, which then resolves to the agent's address, takes both for
+// one origin. So a browser is served under names that no stranger can have in public DNS:
+// addresses, localhost, the machine's name, names without a dot and those of a cluster's
+// services, and what allowed adds. Programs that are no browsers may use any name, and a name
+// that a TLS certificate was checked against is the agent's.
+func ownHost(allowed []string, h http.Handler) http.Handler {
+	own, err := os.Hostname()
+	if err == nil {
+		allowed = append(slices.Clone(allowed), own)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil && fromBrowser(r) && !isOwnHost(r.Host, allowed) {
+			reply(w, http.StatusMisdirectedRequest, "tcpdiag does not serve a browser under this name: use the address, or start the agent with --web.allowed-host NAME\n")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// fromBrowser: a page can change the values of these headers, and cannot leave
+// Accept-Language away (Fetch Standard, HTTP-network-or-cache fetch).
+func fromBrowser(r *http.Request) bool {
+	for _, name := range []string{"Accept-Language", "Origin", "Referer", "Sec-Fetch-Mode", "Sec-Fetch-Site"} {
+		if _, ok := r.Header[name]; ok {
+			return true
+		}
+	}
+	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
+}
+
+func isOwnHost(host string, allowed []string) bool {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	name = strings.ToLower(strings.TrimSuffix(strings.Trim(name, "[]"), "."))
+	if _, err := netip.ParseAddr(name); err == nil || !strings.Contains(name, ".") {
+		return true
+	}
+	for _, end := range []string{".localhost", ".svc", ".svc.cluster.local"} {
+		if strings.HasSuffix(name, end) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(name, strings.TrimSuffix(a, ".")) })
+}
+
+// withShares adds what was refused and evicted to what is exported.
+func withShares(l *shares.Ledger, snapshot func() *model.Snapshot) func() *model.Snapshot {
+	return func() *model.Snapshot {
+		s := snapshot()
+		if s == nil {
+			return nil
+		}
+		published := *s
+		published.Self.Shares = l.Counts()
+		return &published
+	}
 }

@@ -1,8 +1,12 @@
+// Package clients follows what becomes of the clients: it keeps a tap.Tap in each
+// network namespace that the snapshots name, gives every client to the listener it meant,
+// and adds the numbers to a snapshot in the making, before anybody has judged it.
 package clients
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -244,4 +248,33 @@ func synAckRetries(n *model.NetNS) int {
 		return retries
 	}
 	return -1
+}
+
+// Mode says whether handshakes are followed; it is a flag's value.
+type Mode string
+
+// The modes.
+const (
+	Auto Mode = "auto" // where CAP_NET_RAW allows; elsewhere the snapshot says what is missing
+	On   Mode = "on"   // it is an error where they cannot be
+	Off  Mode = "off"
+)
+
+// ErrUnavailable is why a Follower with Mode On ends.
+var ErrUnavailable = errors.New("handshakes cannot be followed")
+
+// Type implements pflag.Value.
+func (m *Mode) Type() string { return "mode" }
+
+// String implements pflag.Value.
+func (m *Mode) String() string { return string(*m) }
+
+// Set implements pflag.Value.
+func (m *Mode) Set(s string) error {
+	switch Mode(s) {
+	case Auto, On, Off:
+		*m = Mode(s)
+		return nil
+	}
+	return fmt.Errorf("give auto, on or off")
 }

@@ -1,3 +1,4 @@
+// Package cputime measures what a piece of work costs in CPU time.
 package cputime
 
 import "time"

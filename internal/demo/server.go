@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -164,4 +165,70 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// ServerOptions are the limits of the embedded server, with Tomcat's names and
+// meanings.
+type ServerOptions struct {
+	Address        string        // host:port to listen on; port 0 picks a free one
+	MaxConnections int           // connections accepted and not yet closed (Tomcat's LimitLatch)
+	AcceptCount    int           // backlog given to listen(2); the kernel clamps it to somaxconn
+	MaxThreads     int           // requests worked on at the same time
+	ServiceTime    time.Duration // how long the handler sleeps; a request's ?ms=N beats it
+	// KeepAlive is how long a connection may stay idle between two requests; 0
+	// answers "Connection: close".
+	KeepAlive time.Duration
+}
+
+func (o ServerOptions) validate() error {
+	for _, limit := range []struct {
+		name  string
+		value int
+	}{
+		{"max-connections", o.MaxConnections},
+		{"accept-count", o.AcceptCount},
+		{"max-threads", o.MaxThreads},
+	} {
+		if limit.value < 1 {
+			return fmt.Errorf("demo: %s %d: must be at least 1", limit.name, limit.value)
+		}
+	}
+	if o.ServiceTime < 0 {
+		return fmt.Errorf("demo: service time %s: must not be negative", o.ServiceTime)
+	}
+	if o.KeepAlive < 0 {
+		return fmt.Errorf("demo: keep-alive %s: must not be negative", o.KeepAlive)
+	}
+	return nil
+}
+
+// listen opens a listener with exactly the given backlog. net.Listen always
+// asks for somaxconn; a second listen(2) on a socket that already listens does
+// nothing but set sk_max_ack_backlog (inet_listen).
+func listen(ctx context.Context, address string, backlog int) (*net.TCPListener, error) {
+	var config net.ListenConfig
+	// Plain TCP: an MPTCP listener's queue is that of a subflow socket.
+	config.SetMultipathTCP(false)
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
+	tcp := l.(*net.TCPListener)
+	if err := setBacklog(tcp, backlog); err != nil {
+		_ = tcp.Close()
+		return nil, fmt.Errorf("demo: listen on %s with backlog %d: %w", address, backlog, err)
+	}
+	return tcp, nil
+}
+
+func setBacklog(l *net.TCPListener, backlog int) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), backlog) }); err != nil {
+		return err
+	}
+	return failed
 }

@@ -127,6 +127,9 @@ func (j *judge) why(v model.Verdict) string {
 		if j.s.FailsUnseen() {
 			return "Not known: " + strings.TrimPrefix(j.okNumbers(), "; ") + "."
 		}
+		if j.s.FullBefore() {
+			return "The accept queue was full" + j.because(v) + "."
+		}
 		return phrase.Capital(words.Queue(j.s)+j.because(v)) + "."
 	}
 	because := j.because(v)

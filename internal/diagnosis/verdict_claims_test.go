@@ -246,6 +246,17 @@ func scenariosClaims() []scenario {
 			now: gated(), before: gated(),
 		},
 
+		{
+			name: "a burst that is over, of whose moment nothing was read", status: losing, chain: chainOf(acceptQueue), codes: []string{"limits_unknown"},
+			now: fresh().lost(acceptQueue, syn, 269), before: fresh(),
+		},
+
+		{
+			name: "all threads are busy, and the JVM stands still for a quarter of the time", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"jvm_pause"},
+			now:    tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(260 * time.Millisecond)),
+			before: tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(0)),
+		},
+
 		// What waits is a probe's, which has given up.
 		{
 			name: "a probe's requests before busy threads", status: saturated, cause: threads, chain: chainOf(threads),

@@ -145,3 +145,80 @@ func (d *Discoverer) threadCount(pid int) uint64 {
 	}
 	return examine.LinksOf(info)
 }
+
+// firstNumbers is how long is waited, in all, for processes that are examined for the
+// first time.
+const firstNumbers = time.Second
+
+// Numbers are those in a process's command line that can be ports, each by itself:
+// "--server.port=8443" names 8443, not 443. It is nil while the process is being
+// examined for the first time and patience is at its end.
+func (d *Discoverer) Numbers(pid int, startTime uint64) []uint16 {
+	e := d.entry(pid, startTime)
+	if first := d.examine(e); first != nil {
+		d.waitForNumbers(first)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e.current == nil {
+		return nil
+	}
+	return e.current.Numbers
+}
+
+func (d *Discoverer) waitForNumbers(first <-chan struct{}) {
+	d.patience.Lock()
+	left := firstNumbers - d.numbersWaited
+	d.patience.Unlock()
+	begin := time.Now()
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-first:
+	case <-timer.C:
+	}
+	d.patience.Lock()
+	d.numbersWaited += time.Since(begin)
+	d.patience.Unlock()
+}
+
+// printable does the same to the names in connectors: executor, files,
+// properties.
+func printable(connectors match.Connectors) match.Connectors {
+	for _, c := range connectors {
+		for _, name := range []*string{&c.Version, &c.FrameworkVersion, &c.Protocol, &c.Executor} {
+			*name = model.Escape(*name)
+		}
+		for _, s := range []**model.Setting[int]{
+			&c.MaxConnections, &c.AcceptCount, &c.MaxThreads, &c.MinSpareThreads, &c.MaxQueue, &c.MaxKeepAliveRequests, &c.Gate,
+		} {
+			*s = printableSetting(*s)
+		}
+		for _, s := range []**model.Setting[time.Duration]{&c.ConnectionTimeout, &c.KeepAliveTimeout} {
+			*s = printableSetting(*s)
+		}
+		c.VirtualThreads = printableSetting(c.VirtualThreads)
+		c.Backends = printableBackends(c.Backends)
+	}
+	return connectors
+}
+
+// printableBackends: their names are checked where they are read.
+func printableBackends(list []model.Backend) []model.Backend {
+	out := slices.Clone(list)
+	for i := range out {
+		if p := out[i].Pool; p != nil {
+			out[i].Pool = &model.Pool{Library: p.Library, Setting: p.Setting, Size: *printableSetting(&p.Size)}
+		}
+	}
+	return out
+}
+
+func printableSetting[T any](s *model.Setting[T]) *model.Setting[T] {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.Source, out.Note = examine.Sentence(s.Source), examine.Sentence(s.Note)
+	return &out
+}

@@ -1,6 +1,10 @@
 package evidence
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // Strength is the kind of evidence behind a cause, the "evidence" field of the
 // JSON.
@@ -62,4 +66,52 @@ type Judgement struct {
 	// Missing is what could not be read, in the order of the subjects. It is set
 	// where the cause is not known or Weak.
 	Missing []Missing
+}
+
+// What a judgement depends on.
+const (
+	// MinApart is the least time between two readings that prove the latch: a
+	// safepoint's synchronisation and a context switch take less.
+	MinApart = 20 * time.Millisecond
+	// pauseMin is the least time at a safepoint that counts as a pause.
+	pauseMin = 100 * time.Millisecond
+	// Most is the share of the time that the process must have been kept from
+	// running for that to be the cause whatever else is full.
+	Most = .5
+	// Some is the share that is the cause when nothing else is.
+	Some = .2
+	// listed is how old a listing of the open files may be to speak for itself.
+	listed = 5 * time.Second
+	// rateOver is the longest time over which rates are compared.
+	rateOver = 5 * time.Second
+)
+
+// Choose names the cause that a moment shows and what that rests on. The order of the
+// causes and what each of them takes is the catalogue's (internal/diagnosis).
+type Choose func(*Moment) (model.Cause, Strength)
+
+// Judge names the limit that kept the accept queue from being emptied. prev is
+// an earlier reading of the same process or the zero value.
+func Judge(prev, cur Reading, phases Phases, choose Choose) Judgement {
+	m := Moment{near: &prev, wide: &prev, cur: &cur, phases: &phases}
+	return m.judgement(choose)
+}
+
+func (m *Moment) judgement(choose Choose) Judgement {
+	cause, strength := choose(m)
+	out := Judgement{Cause: cause, Strength: strength, Acceptor: m.acceptorState()}
+	switch {
+	case strength == StrengthNone:
+		out.Pending = !m.apart(MinApart) || m.sameSleep() && !m.apart(m.latchApart())
+		out.Missing = m.missing()
+	case strength == StrengthPhases && cause == model.CauseSlowAccept:
+		out.Pending = m.sameSleep() && !m.apart(m.latchApart()) // an acceptor that accepts does not sleep
+	case strength == StrengthAcceptor && m.blind():
+		out.Weak = m.AtLatch()
+	}
+	out.Soon = out.Pending && m.cur.Acceptor.Activity == Parked
+	if out.Weak {
+		out.Missing = m.unread()
+	}
+	return out
 }

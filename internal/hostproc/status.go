@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
@@ -60,4 +61,30 @@ func (fs FS) StatusLine(pid int, key string) ([]byte, error) {
 func (fs FS) Hidden() bool {
 	_, err := os.Stat(fs.Path(1))
 	return errors.Is(err, iofs.ErrNotExist) && fs.samePIDs && alive(1)
+}
+
+// NetID is a number that processes share exactly when they are in one network
+// namespace. Unlike the number behind /proc/PID/ns/net, which takes the
+// permission to trace the process, any user may ask for it: it is the inode of
+// /proc/PID/net/tcp, an entry that each namespace has of its own
+// (proc_create_net_data). It has no meaning beyond the comparison.
+func (fs FS) NetID(pid int) (uint64, error) {
+	st, err := systemStat(fs.Path(pid, "net", "tcp"))
+	if err != nil {
+		return 0, fs.Wrap(pid, "net", err)
+	}
+	return st.Ino, nil
+}
+
+// systemStat is stat(2) as the system returns it.
+func systemStat(path string) (*syscall.Stat_t, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil, ErrNotSupported
+	}
+	return st, nil
 }

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -109,4 +110,21 @@ func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
 // listed reports whether an address is in the latest dump.
 func (s *sampler) listed(id model.ListenerID) bool {
 	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
+}
+
+// name is the address as people know it, v4-mapped ones unmapped. An interface
+// that is not known yet is called by its index: the sample path asks for nothing.
+func (s *sampler) name(l *sockdiag.ListenerID) model.ListenerID {
+	id := model.ListenerID{NetNS: s.id, Address: l.Address()}
+	if l.Interface == 0 {
+		return id
+	}
+	s.facts.bound = true
+	name, ok := s.facts.devices[l.Interface]
+	if !ok {
+		s.facts.unnamed = true
+		name = strconv.FormatUint(uint64(l.Interface), 10)
+	}
+	id.Device = name
+	return id
 }

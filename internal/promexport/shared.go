@@ -1,11 +1,14 @@
 package promexport
 
 import (
+	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -90,4 +93,19 @@ func (s *shared) answer(format string, of identity, r *http.Request) *answer {
 		s.kept[format] = kept{a, of, time.Now()}
 	}
 	return a
+}
+
+// Handler serves the registry as text, OpenMetrics or protobuf (with the
+// native histogram), with gzip or not, as the scraper asks. What can be
+// collected is served even when something else cannot: an agent that is half
+// blind is of more use than none. log hears what was lost, and so does
+// promhttp_metric_handler_errors_total.
+func Handler(r *Registry, log *slog.Logger) http.Handler {
+	return sharing(compressing(promhttp.HandlerFor(r, promhttp.HandlerOpts{
+		DisableCompression: true, // see compressor
+		EnableOpenMetrics:  true,
+		ErrorHandling:      promhttp.ContinueOnError,
+		ErrorLog:           slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Registry:           r.library,
+	})), r.collector.source)
 }

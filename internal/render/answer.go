@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
@@ -138,4 +139,11 @@ func (s AnswerText) setting(st *model.Step, level brevity) []term.Span {
 func (s AnswerText) command(text string) {
 	start := max(min(commandStart, s.Width-lipgloss.Width(text)), 0)
 	s.Raw(term.Blanks(start) + term.CommandStyle.Of(text).ANSI(s.Color) + "\n")
+}
+
+// recent says what was lost before, of a listener that loses nothing now: never in red.
+func (s AnswerText) recent() {
+	if said := diagnosis.Quiet(s.L, s.Snap.Time); said != "" {
+		s.Paragraph(answerColumn, term.Warn.Of(term.Printable(said)))
+	}
 }

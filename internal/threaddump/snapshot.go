@@ -1,8 +1,17 @@
+// Package threaddump asks a HotSpot JVM what its threads are doing, by the interface
+// that jcmd and jstack use, and groups the answer. Nothing else in this program says
+// anything to an observed process, so this is only done when it was asked for, to
+// processes of the own user and group, and after it is known to be harmless.
+//
+// A JVM listens on a socket of its /tmp, .java_pidN. If it does not yet, a file
+// .attach_pidN there and SIGQUIT make it begin (AttachListener::is_init_trigger). A
+// process that does not catch SIGQUIT is ended by it: see quit.
 package threaddump
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -78,4 +87,25 @@ func jvmsOf(s *model.Snapshot) (keys []hostproc.ProcessKey, beyond int) {
 
 func keyOf(l *model.Listener) hostproc.ProcessKey {
 	return hostproc.ProcessKey{PID: l.Process.PID, StartTime: l.Process.StartTime}
+}
+
+// Refusal says why a process was not asked, or did not answer.
+type Refusal struct {
+	Why, How string
+	// Signalled: SIGQUIT was sent.
+	Signalled bool
+}
+
+func (r *Refusal) Error() string { return "threaddump: " + r.Why }
+
+func refuse(format string, args ...any) *Refusal { return &Refusal{Why: fmt.Sprintf(format, args...)} }
+
+// but adds what to do about it.
+func (r *Refusal) but(format string, args ...any) *Refusal {
+	return &Refusal{Why: r.Why, How: fmt.Sprintf(format, args...), Signalled: r.Signalled}
+}
+
+// Unavailable is the entry of a snapshot for it.
+func (r *Refusal) Unavailable(pid int) model.Unavailable {
+	return model.Unavailable{What: fmt.Sprintf("thread dump of pid %d", pid), Why: r.Why, How: r.How}
 }

@@ -119,6 +119,9 @@ func Unknown(s *symptoms.Symptoms) string {
 	if reading.SlotsUncounted(s.Now) {
 		return "Use a longer --interval, and run as root or as the process's user and group so that /proc/PID/fd can be read: the verdict can then distinguish a server whose slots are held by reset connections from one that accepts too slowly."
 	}
+	if s.FullBefore() {
+		return "Look again, for longer and while it happens: a reading at the moment of the drops shows whether all connections were taken then, or came faster than they were accepted."
+	}
 	return "Give the limits that could not be found: --max-connections N --max-threads N. With them the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 }
 

@@ -102,6 +102,8 @@ func beforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	switch {
 	case s.Waits.Possible != model.CauseNone:
 		return []model.Step{advice.Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.PeerName(s.Waits.Peer)))}
+	case s.Paused():
+		return []model.Step{advice.Action("See why the JVM stands still so often (-Xlog:gc,safepoint)")}
 	case s.CPUShortBeside(v.Cause):
 		return []model.Step{advice.Action("Give the process more CPU: its threads wait for one")}
 	case s.Inside() == 0:
@@ -163,6 +165,9 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	}
 	if p := s.Waits.Possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
+	}
+	if first == "" && s.Paused() {
+		first = "See jvm_pause first: nothing runs in a pause, whatever the number of threads."
 	}
 	if first == "" && s.CPUShortBeside(v.Cause) {
 		first = "See cpu_saturated first: more threads may only wait for a CPU, too."

@@ -60,6 +60,9 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	if onlyRepeated(s) {
 		return "; nobody has begun to connect for " + phrase.Seconds(s.NobodyCame()) + ": they are of clients that came before, and may have left"
 	}
+	if s.FullBefore() && whyUnknown(s) == "" {
+		return phrase.Sprintf("; it is not full any more, and whether all %s were taken at that moment was not seen", phrase.Count(s.Now.Connector.MaxConnections.Value, "connection"))
+	}
 	fact := ""
 	if s.NothingAccepted() > 0 {
 		fact = "; " + nothingAcceptedPhrase(s)
@@ -103,6 +106,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.Command("Look again: not all connections could be counted", again(s, ""))}
 	case reading.SlotsUncounted(s.Now):
 		return []model.Step{advice.Command("Look for longer, as root: slots that reset clients hold have not been counted", "sudo "+again(s, " --interval 5s"))}
+	case s.FullBefore():
+		return []model.Step{advice.Command("Look for longer, while it happens: of the moments at which packets were dropped too little could be read", again(s, " --interval 10s"))}
 	}
 	return []model.Step{advice.Command("Give the limits that could not be found", again(s, " --max-connections N --max-threads N"))}
 }

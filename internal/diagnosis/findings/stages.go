@@ -179,10 +179,13 @@ func notObservable(s *symptoms.Symptoms, add adder) {
 		"How many threads are busy, and whether requests wait for one, cannot be seen from outside: "+words.WhyHidden(c)+".", advice)
 }
 
-// processFindings: a CPU or a stop in addition to another cause.
+// processFindings: a CPU, a pause or a stop in addition to another cause.
 func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if s.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
+	}
+	if v.Status >= model.StatusWarning && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) && s.Paused() {
+		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
 	}
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && s.Throttling().Share() >= s.T.ThrottledShare {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(words.CPU(s, model.CauseCPUThrottled))+".", causes.AdviseThrottled(s))

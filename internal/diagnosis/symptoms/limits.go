@@ -38,6 +38,12 @@ func (s *Symptoms) FilesFirst() bool {
 		most < s.Now.Connector.MaxConnections.Value+max(0, used-n)
 }
 
+// FullBefore means that packets were dropped at an accept queue that is not full any more, in front of a limit
+// of connections that is known, so that only what was read at that moment could say whether it was reached.
+func (s *Symptoms) FullBefore() bool {
+	return s.Overflowed() > 0 && !reading.QueueFull(s.Now) && reading.ConnectionLimit(s.Now) == reading.LimitKnown
+}
+
 // Undercounted means that connections wait in front of slots that seem free, and those
 // of clients that have reset could not be counted.
 func (s *Symptoms) Undercounted() bool {

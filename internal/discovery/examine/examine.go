@@ -1,11 +1,20 @@
+// Package examine finds out what a process is and what its configuration says: a Tomcat of
+// its own, a Spring Boot application, another JVM, or something else. What strangers wrote
+// is read in a child process (Children, Serve) that has given up everything before; its
+// answer crosses back as bounded, checked JSON.
 package examine
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/catalina"
+	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // examine finds out what the process is. It reads what the process wrote and
@@ -45,4 +54,42 @@ func (h Here) Examine(_ context.Context, r Request) (*Examination, PerfData, err
 // sameUser says that we have a process's user and group.
 func sameUser(p hostproc.Process) bool {
 	return p.UIDs[3] == uint32(os.Geteuid()) && p.GIDs[3] == uint32(os.Getegid())
+}
+
+// identify says what a process is.
+func identify(t *target) *match.Found {
+	f := identifyServer(t)
+	f.JVMPorts = jvmPorts(slices.Concat(t.args, strings.Fields(t.vmArgs())))
+	return f
+}
+
+func identifyServer(t *target) *match.Found {
+	if options, arguments, ok := bootstrap(t.args); ok {
+		return standalone(t, options, arguments)
+	}
+	if arguments, ok := t.bootstrapped(); ok {
+		return standalone(t, t.args[1:], arguments)
+	}
+	if !t.isJava() {
+		return &match.Found{Server: model.ServerOther().Name}
+	}
+	if f := boot(t); f != nil {
+		return f
+	}
+	return &match.Found{Server: model.ServerJVM().Name}
+}
+
+// standalone reads a Tomcat of its own.
+func standalone(t *target, options, arguments []string) *match.Found {
+	server, err := catalina.Load(t.catalina(options, arguments))
+	f := &match.Found{
+		Server:      model.ServerJVM().Name, // its shutdown port, JMX, a debugger
+		Connectors:  server.Connectors,
+		Version:     server.Version,
+		Unavailable: server.Unavailable,
+	}
+	if err != nil {
+		f.Unavailable = append(f.Unavailable, model.Unavailable{What: server.File, Why: err.Error(), How: match.ByHand})
+	}
+	return f
 }

@@ -1,6 +1,6 @@
 // Package term is a terminal's text: a screen with a grid of labels, which no line is wider
 // than (screen.go), styles and the spans that have them (style.go), how a status is coloured
-// (status.go), a figure over time as a row of blocks (chart.go), and numbers with their units
+// (style.go), a figure over time as a row of blocks (chart.go), and numbers with their units
 // (number.go). It knows no listener.
 package term
 

@@ -46,7 +46,7 @@ func kinds() []deployment {
 			}
 			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 10 })
 			c.Wait(4 * time.Second)
-			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("safepoint", "the heap").Silent("maxThreads from 10", "threads.max from 10")
+			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("stood still", "the heap").Silent("maxThreads from 10", "threads.max from 10")
 			text, _ := os.ReadFile(log)
 			c.Row.Truth = fmt.Sprintf("%s; %d full collections in the collector's log", s.Says(rig.Port), strings.Count(string(text), "Pause Full"))
 		}},
@@ -59,9 +59,35 @@ func kinds() []deployment {
 			}
 			ends := make(chan demo.Outcomes, 1)
 			go func() { ends <- rig.Waves(300, 1500*time.Millisecond, "/?ms=300")(c, s) }()
-			c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "20").Verdict("losing max_connections")
+			// Of 300 that come within milliseconds 31 have room: what was read between two packets may be
+			// too little to say whether the connections or the acceptor came first.
+			said := c.Ask(rig.Port, "--interval", "3s", "--max-connections", "20", "--max-threads", "20").Verdict("losing max_connections", "losing").Silent("could not be found")
+			c.Row.Unknown = said.Cause() == ""
 			out := <-ends
 			c.Row.Truth = fmt.Sprintf("%d warm requests answered; then %d of %d clients turned away, 20 of 20 connections taken", warm.Of(demo.OK), out.Lost(), out.Total())
+		}},
+		{"heap histograms in a loop on a crowded machine, with threads to spare", func(c *rig.Case) {
+			log := filepath.Join(c.Dir, "safepoints.log")
+			s := c.Embedded(rig.JVM{VM: []string{"-Xmx400m", "-Xlog:safepoint:file=" + log}}, tomcat("maxThreads=30", "minSpareThreads=30")...)
+			c.Answers("127.0.0.1:8080")
+			c.Hold(rig.Clients{N: 1, Text: rig.Get("/?hoard=22")})
+			c.Wait(3 * time.Second)
+			c.Visit(8, "http://127.0.0.1:8080/?ms=100")
+			c.Program("sh", "-c", fmt.Sprintf("while :; do jcmd %d GC.class_histogram -all >/dev/null; done", s.PID))
+			for range 4 * runtime.NumCPU() {
+				c.Program("nice", "-n", "5", "sh", "-c", "while :; do :; done")
+			}
+			c.Wait(5 * time.Second)
+			before, begun := stoodStill(log), time.Now()
+			// What keeps the requests waiting is a pause, a CPU, or not known: at no time the threads.
+			var said []string
+			for range 4 {
+				a := c.Ask(rig.Port, "--interval", "2s").Silent(`"not_reading"`, `"not_accepting"`, `"slow_accept"`, "maxThreads from 30")
+				said = append(said, c.Row.Said)
+				c.Row.Unknown = c.Row.Unknown || a.Cause() == ""
+			}
+			c.Row.Said = strings.Join(said, " Then: ")
+			c.Row.Truth = fmt.Sprintf("%s; the JVM stood still for %.0f %% of the time, by its log", s.Says(rig.Port), 100*(stoodStill(log)-before).Seconds()/time.Since(begun).Seconds())
 		}},
 		{"the acceptor thread has ended, 30 clients wait", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("acceptCount=50", "kill=-Acceptor")...)

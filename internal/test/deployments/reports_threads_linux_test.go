@@ -5,12 +5,24 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
+
+// stoodStill is for how long a JVM has, by its log of safepoints.
+func stoodStill(log string) (sum time.Duration) {
+	text, _ := os.ReadFile(log)
+	for _, m := range regexp.MustCompile(`Total: *(\d+) ns`).FindAllSubmatch(text, -1) {
+		ns, _ := strconv.ParseInt(string(m[1]), 10, 64)
+		sum += time.Duration(ns)
+	}
+	return sum
+}
 
 // ofThreads are reports of threads that wait for something few would think of.
 func ofThreads() []report {
@@ -131,18 +143,24 @@ func ofThreads() []report {
 			c.Visit(40, "http://127.0.0.1:8080/?collect=1")
 			c.Wait(4 * time.Second)
 			c.Row.Truth = s.Says(rig.Port).String() + "; a full collection at the end of each request"
-			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("safepoint").Silent("maxThreads from 10", "threads.max from 10")
+			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("stood still").Silent("maxThreads from 10", "threads.max from 10")
 		}},
 		{"I", "https://github.com/jenkinsci/support-core-plugin/pull/135", "somebody's script asks for a heap histogram again and again: each stops the JVM", func(c *rig.Case) {
-			s := c.Embedded(rig.JVM{VM: []string{"-Xmx400m"}}, tomcat("maxThreads=10", "maxConnections=200")...)
+			log := filepath.Join(c.Dir, "safepoints.log")
+			s := c.Embedded(rig.JVM{VM: []string{"-Xmx400m", "-Xlog:safepoint:file=" + log}}, tomcat("maxThreads=10", "maxConnections=200")...)
 			c.Answers("127.0.0.1:8080")
 			c.Hold(rig.Clients{N: 1, Text: rig.Get("/?hoard=22")})
 			c.Wait(3 * time.Second)
 			c.Visit(40, "http://127.0.0.1:8080/?ms=100")
 			c.Program("sh", "-c", fmt.Sprintf("while :; do jcmd %d GC.class_histogram -all >/dev/null; done", s.PID))
 			c.Wait(5 * time.Second)
-			c.Row.Truth = s.Says(rig.Port).String() + "; jcmd GC.class_histogram in a loop"
-			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause", "saturated max_threads").Names("safepoint")
+			before, begun := stoodStill(log), time.Now()
+			said := c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause", "saturated max_threads").Silent(`"not_reading"`, `"not_accepting"`)
+			share := (stoodStill(log) - before).Seconds() / time.Since(begun).Seconds()
+			if share > 0.25 {
+				said.Names("stood still")
+			}
+			c.Row.Truth = fmt.Sprintf("%s; jcmd GC.class_histogram in a loop, which took %.0f %% of the time by the JVM's log of safepoints", s.Says(rig.Port), 100*share)
 		}},
 	}
 }

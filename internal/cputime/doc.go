@@ -1,2 +1,0 @@
-// Package cputime measures what a piece of work costs in CPU time.
-package cputime
