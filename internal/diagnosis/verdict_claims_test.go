@@ -257,6 +257,11 @@ func scenariosClaims() []scenario {
 			before: tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(0)),
 		},
 
+		{
+			name: "the JVM stands still for half of the time, and all clients are served", status: ok, codes: []string{"jvm_pause"},
+			now: fresh().inService(7).do(stood(500 * time.Millisecond)), before: fresh().inService(7).do(stood(0)),
+		},
+
 		// What waits is a probe's, which has given up.
 		{
 			name: "a probe's requests before busy threads", status: saturated, cause: threads, chain: chainOf(threads),

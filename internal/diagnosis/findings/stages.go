@@ -184,7 +184,8 @@ func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if s.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
 	}
-	if v.Status >= model.StatusWarning && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) && s.Paused() {
+	pauses := v.Status >= model.StatusWarning && s.Paused() || s.PausedMost() && reading.InHand(s.Now) > 0
+	if pauses && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) {
 		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
 	}
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && s.Throttling().Share() >= s.T.ThrottledShare {
