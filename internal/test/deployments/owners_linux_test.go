@@ -81,7 +81,8 @@ func owners() []deployment {
 			as, valve, threads := answered(12, 3), answered(12, 12), answered(34, 3)
 			c.Row.Truth = fmt.Sprintf("30 requests/s of 0.3 s for 12 s: %d answered; %d with a concurrency of 12, %d with 34 threads instead", as, valve, threads)
 			c.Holds(valve > as*3/2, "a larger concurrency did not help")
-			c.Holds(threads <= as*5/4, "more threads helped")
+			// At this load a handful more or fewer are answered within their patience, whatever was set.
+			c.Holds(threads-as < (valve-as)/4, "more threads helped")
 		}},
 		dead("nproc 42: the poller thread has ended, 60 clients wait", false),
 		dead("nproc 42: the poller thread has ended, and its 60 clients have left", true),
