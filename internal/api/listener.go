@@ -40,6 +40,8 @@ type Elsewhere struct {
 	PID  int    `json:"pid"`
 	Comm string `json:"comm,omitempty"`
 	Pod  *Pod   `json:"pod,omitempty"`
+	// Others is in how many more network namespaces somebody does.
+	Others int `json:"others,omitempty"`
 }
 
 // LastListener is what was seen to listen on an expected port before nothing did. Its
@@ -185,7 +187,7 @@ func newElsewhere(e *model.Elsewhere) *Elsewhere {
 	if e == nil {
 		return nil
 	}
-	return &Elsewhere{PID: e.PID, Comm: e.Comm, Pod: newPod(e.Pod)}
+	return &Elsewhere{PID: e.PID, Comm: e.Comm, Pod: newPod(e.Pod), Others: e.Others}
 }
 
 func newLastListener(l *model.LastListener) *LastListener {

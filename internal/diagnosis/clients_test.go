@@ -124,4 +124,10 @@ func TestRefusedInTheWrongNamespace(t *testing.T) {
 	require.Equal(t, model.StatusWarning, v.Status)
 	require.Contains(t, v.Summary, "5 clients were refused")
 	require.Contains(t, v.Summary, "java 2024")
+	require.Contains(t, v.Answer.Do[0].Command, "--pid 2024")
+
+	l.Elsewhere.Others = 30
+	v = Judge(e, reading.DefaultThresholds())
+	require.Contains(t, v.Summary, "java 2024 of shop/orders-7 listens on 8080 in another network namespace, and somebody in 30 more")
+	require.Contains(t, v.Answer.Do[0].Command, "--all-namespaces --port 8080", "one of many is not the one that was meant")
 }

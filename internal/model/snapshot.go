@@ -52,6 +52,8 @@ type Elsewhere struct {
 	PID  int    // one of the namespace, where the one that holds the port is not known
 	Comm string // "" then
 	Pod  *Pod   `json:",omitempty"`
+
+	Others int `json:",omitempty"` // in how many more namespaces somebody listens on that port
 }
 
 // Who is "java 2024 of shop/orders-7".

@@ -121,9 +121,15 @@ func (r *listing) seekElsewhere() {
 	e.search(r)
 	for i := range r.Targets {
 		t := &r.Targets[i]
-		at := slices.IndexFunc(e.found, func(e model.Elsewhere) bool { return e.Port == t.Port })
-		if missed(*t) && at >= 0 {
-			t.Elsewhere = new(e.found[at])
+		var there []model.Elsewhere // one of each namespace
+		for _, f := range e.found {
+			if f.Port == t.Port {
+				there = append(there, f)
+			}
+		}
+		if missed(*t) && len(there) > 0 {
+			t.Elsewhere = new(there[0])
+			t.Elsewhere.Others = len(there) - 1
 			e.served = append(e.served, t.Elsewhere)
 		}
 	}

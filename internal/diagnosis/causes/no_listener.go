@@ -43,10 +43,17 @@ func ElsewhereFact(s *symptoms.Symptoms) string {
 	if s.Now.Elsewhere == nil {
 		return ""
 	}
-	return phrase.Sprintf("%s listens on %v in another network namespace", s.Now.Elsewhere.Who(), s.Now.Port)
+	fact := phrase.Sprintf("%s listens on %v in another network namespace", s.Now.Elsewhere.Who(), s.Now.Port)
+	if n := s.Now.Elsewhere.Others; n > 0 {
+		fact += phrase.Sprintf(", and somebody in %d more", n)
+	}
+	return fact
 }
 
 func elsewhereCommand(s *symptoms.Symptoms) string {
+	if s.Now.Elsewhere.Others > 0 { // which is meant is not known
+		return phrase.Sprintf("sudo tcpdiag snapshot --all-namespaces --port %v", s.Now.Port)
+	}
 	return phrase.Sprintf("sudo tcpdiag snapshot --pid %v", s.Now.Elsewhere.PID)
 }
 
