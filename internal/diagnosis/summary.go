@@ -205,6 +205,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
+	case j.s.PausedMost() && reading.InHand(j.s.Now) > 0:
+		s = "Nothing is lost; " + words.Pause(j.s)
 	case j.s.Both(j.s.QueueStands):
 		s = "Nothing is lost; " + words.Queue(j.s)
 		if reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
