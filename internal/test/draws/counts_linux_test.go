@@ -1,13 +1,18 @@
 package draws
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
-// counts are the agent's, since its start.
-type counts struct{ gaveUp, refused, inside, stalled, undecided, halfOpen float64 }
+// counts are the agent's, since its start. unclear were let in, and whether they were answered is not
+// known; it says so.
+type counts struct{ gaveUp, refused, inside, stalled, undecided, halfOpen, unclear float64 }
 
 func (w *world) count() (n counts) {
 	m, err := w.agent.Metrics(w.Ctx)
@@ -20,20 +25,37 @@ func (w *world) count() (n counts) {
 	w.unanswered = max(w.unanswered, m.Sum("tcpdiag_listener_clients_unanswered_total"))
 	n.inside = n.stalled + of("reset") + w.unanswered
 	n.refused = m.Sum("tcpdiag_port_refused_clients_total")
+	n.unclear = w.unclear()
 	return n
+}
+
+// unclear are those of the listener's totals.
+func (w *world) unclear() float64 {
+	text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+	if err != nil {
+		return w.said.unclear // it has no snapshot yet
+	}
+	var d api.Snapshot
+	w.Must(json.Unmarshal(text, &d))
+	for _, l := range d.Listeners {
+		if int(l.Port) == rig.Port && l.Totals != nil && l.Totals.Clients != nil && l.Totals.Clients.Unclear != nil {
+			return float64(*l.Totals.Clients.Unclear)
+		}
+	}
+	return w.said.unclear
 }
 
 // compare waits until what the agent has counted of the draw is what the clients say, or
 // it has had its time.
-func (w *world) compare(a *account) (text, bad string) {
+func (w *world) compare(a *account) (text, bad, vague string) {
 	n := a.clients()
 	if !w.draw.countable() {
 		w.settle()
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; w.Wait(500 * time.Millisecond) {
-		text, bad = w.draw.differ(n, w.count(), w.said)
+		text, bad, vague = w.draw.differ(n, w.count(), w.said)
 		if bad == "" || time.Now().After(deadline) {
-			return text, bad
+			return text, bad, vague
 		}
 	}
 }
@@ -52,31 +74,39 @@ func (w *world) settle() {
 // differ holds the clients' account against what was counted meanwhile: gave up and refused
 // exactly, who was let in and not answered within one client or 0.5 %, undecided one of a hundred
 // at most. Who left at the moment when it was connected was answered as little as one of a check;
-// who left at that of its answer may be counted as either.
-func (d draw) differ(n [endings]int, now, before counts) (text, bad string) {
+// who left at that of its answer may be counted as either. Of more than one of a hundred it is not known
+// whether they were answered: vague says so.
+func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague string) {
 	lost, rejected, inside := int(now.gaveUp-before.gaveUp), int(now.refused-before.refused), int(now.inside-before.inside)
 	text = fmt.Sprintf("counted: %d gave up, %d refused, %d unanswered, reset or stalled; undecided %d", lost, rejected, inside, int(now.undecided-before.undecided))
 	if !d.countable() {
-		return text, ""
+		return text, "", ""
 	}
 	var wrongs []string
-	hold := func(name string, want, got, within int) {
-		if got < want-within || got > want+within+n[hasty]+n[tooLate] {
+	hold := func(name string, want, got, within, unclear int) {
+		if got < want-within-unclear || got > want+within+n[hasty]+n[tooLate] {
 			wrongs = append(wrongs, fmt.Sprintf("%d %s, counted %d", want, name, got))
 		}
 	}
 	if lost != n[gaveUp] {
 		wrongs = append(wrongs, fmt.Sprintf("%d gave up, counted %d", n[gaveUp], lost))
 	}
-	hold("were refused", n[refused], rejected, 0)
+	hold("were refused", n[refused], rejected, 0, 0)
 	all := 0
 	for _, count := range n {
 		all += count
 	}
-	hold("undecided", 0, int(now.undecided-before.undecided), max(1, all/100))
+	hold("undecided", 0, int(now.undecided-before.undecided), max(1, all/100), 0)
 	if d.answersCountable() {
 		want := n[unanswered] + n[reset]
-		hold("were let in and not answered", want, inside, max(1, want/200))
+		unclear := max(0, int(now.unclear-before.unclear))
+		hold("were let in and not answered", want, inside, max(1, want/200), unclear)
+		if unclear > 0 {
+			text += fmt.Sprintf(", not known whether answered %d", unclear)
+		}
+		if unclear > max(1, all/100) {
+			vague = fmt.Sprintf("of %d clients it is not known whether they were answered", unclear)
+		}
 	}
-	return text, strings.Join(wrongs, ", ")
+	return text, strings.Join(wrongs, ", "), vague
 }

@@ -14,7 +14,7 @@ import (
 // a timer that comes late on a busy machine makes no client that gave up.
 func (v *visitor) dial() (net.Conn, ending) {
 	to := netip.MustParseAddrPort(v.address)
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := v.far.socket()
 	if err != nil {
 		return nil, local
 	}

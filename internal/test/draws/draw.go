@@ -113,7 +113,13 @@ type draw struct {
 
 	fault  string
 	viewer string // root, app (the server's own ids, as a sidecar is), nobody
+
+	tried bool // the first step of the answer that changes a setting is taken, and the same load comes again
 }
+
+// lastWithoutTrials is the last seed that was drawn before advice was tried and connection
+// tracking was filled: what it and those before it stand for stays.
+const lastWithoutTrials = 26300
 
 // newDraw is number N of a seed, whatever the others are.
 func newDraw(seed uint64, number int) draw {
@@ -142,12 +148,13 @@ func newDraw(seed uint64, number int) draw {
 	d.checks = r.IntN(5) == 0
 	d.fault = pick(r, faults(seed)...)
 	d.viewer = pick(r, choice{"root", 6}, choice{"app", 3}, choice{"nobody", 2})
+	d.tried = seed > lastWithoutTrials && r.IntN(3) == 0
 	return d.possible()
 }
 
 // faults are with their weights. Seeds 1 to 3 were drawn before connections were limited by a
-// rule, and stay what they are. Connection tracking that is full is not among them: its limit is
-// the host's (net.netfilter.nf_conntrack_max), whatever the namespace.
+// rule, and stay what they are. The limit of connection tracking is the host's
+// (net.netfilter.nf_conntrack_max): a namespace of its own is filled up to it.
 func faults(seed uint64) []choice {
 	all := []choice{
 		{"", 60},
@@ -166,6 +173,9 @@ func faults(seed uint64) []choice {
 	}
 	if seed > 3 {
 		all = append(all, choice{"filter of more than 5 connections", 3})
+	}
+	if seed > lastWithoutTrials {
+		all = append(all, choice{"conntrack full", 3})
 	}
 	return all
 }
@@ -205,12 +215,14 @@ func (d draw) possible() draw {
 	switch {
 	case dead && (d.server.java != "17" || d.server.protocol == "nio2"), // Thread.stop is no longer there; no such thread
 		d.fault == "processes" && d.server.user == "root", // whom RLIMIT_NPROC does not bind
-		d.fault == "processes" && d.server.virtual:
+		d.fault == "processes" && d.server.virtual,
+		d.fault == "conntrack full" && d.server.protocol == "ajp": // which listens on the loopback device
 		d.fault = ""
 	}
-	if d.fault == "restart" || dead {
+	if d.fault == "restart" || d.fault == "conntrack full" || dead {
 		d.proxy = false
 	}
+	d.tried = d.tried && d.fault == ""
 	if d.viewer == "app" && d.server.user == "root" {
 		d.viewer = "root"
 	}
@@ -246,12 +258,18 @@ func (d draw) String() string {
 		{d.proxy, "through a proxy"},
 		{d.checks, "and a balancer's checks"},
 		{d.fault != "", "fault: " + d.fault},
+		{d.tried, "and again with the advice"},
 	} {
 		if one.so {
 			text += ", " + one.what
 		}
 	}
 	return text + "; asked by " + d.viewer
+}
+
+// inFront reports whether the clients' packets are lost before the listener.
+func (d draw) inFront() bool {
+	return strings.HasPrefix(d.fault, "filter") || d.fault == "conntrack full"
 }
 
 // clients are of which kind they are.

@@ -61,7 +61,7 @@ func TestDraw(t *testing.T) {
 		for _, n := range numbers {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
 				o := w.run(newDraw(seed, n))
-				t.Logf("\n  draw:   %s\n  truth:  %s\n  said:   %s\n  agent:  %s\n  counts: %s\n  so it is: %s %s", o.Draw, o.Truth, o.Said, o.Agent, o.Counts, o.Result, o.Why)
+				t.Logf("\n  draw:   %s\n  truth:  %s\n  said:   %s\n  agent:  %s\n  counts: %s\n  tried:  %s\n  so it is: %s %s", o.Draw, o.Truth, o.Said, o.Agent, o.Counts, o.Tried, o.Result, o.Why)
 				report(t, o)
 				if o.Result == wrong {
 					t.Errorf("wrong: %s", o.Why)

@@ -36,6 +36,8 @@ func (d draw) faultOf() fault {
 		return filter("ct count over 5 counter drop")
 	case "filter that rejects":
 		return filter("counter reject with tcp reset")
+	case "conntrack full":
+		return fault{before: tracked, begin: func(w *world) { w.FillConntrack(0) }, end: func(w *world) { w.FlushConntrack() }}
 	case "quota":
 		return fault{
 			begin: func(w *world) { w.Quota(w.s, "0.03") },
@@ -67,6 +69,23 @@ func filter(what string) fault {
 		},
 		end: func(w *world) { w.Do("nft", "delete table inet drawn") },
 	}
+}
+
+// tracked has the kernel track what comes from beyond the namespace, and the clients come from there: what
+// was sent over the loopback device is tracked where it leaves, and would be lost before anybody sees it.
+func tracked(w *world) {
+	w.far = newFar(w.Case)
+	w.Do("nft", `table inet drawn {
+		chain input { type filter hook input priority 0; ct state established accept; };
+		chain come { type filter hook prerouting priority raw; iifname "lo" notrack; };
+		chain leave { type filter hook output priority raw; oifname "lo" notrack; };
+	}`)
+	w.FillConntrack(1000) // which takes seconds; those that come meanwhile have room
+	w.later(func() {
+		w.Do("nft", "delete table inet drawn")
+		w.far.close()
+		w.far = nil
+	})
 }
 
 // prlimit is run as the server's user, which may do so where root lacks CAP_SYS_RESOURCE.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -98,7 +99,7 @@ func (w *world) run(d draw) outcome {
 	} else if busy := w.drain(); busy > 0 && account.failures(time.Time{}, ended) > 0 {
 		w.failed = time.Now()
 	}
-	return o
+	return w.tried(o, s.first)
 }
 
 // quiet waits until nothing is said of the draw before, where its clients failed. What is said of it
@@ -120,9 +121,12 @@ func (w *world) quiet() {
 // come has the clients begin, over a second.
 func (w *world) come(ctx context.Context, users *sync.WaitGroup, a *account) {
 	address := w.proxied()
+	if w.far != nil {
+		address = fmt.Sprint(w.far.nearestTo, ":", rig.Port)
+	}
 	for i := range w.draw.users {
 		v := w.visitor()
-		v.account, v.path, v.text = a, w.draw.path(), w.draw.text(w.draw.path())
+		v.far, v.account, v.path, v.text = w.far, a, w.draw.path(), w.draw.text(w.draw.path())
 		if address != "" {
 			v.address = address
 		}
@@ -133,7 +137,10 @@ func (w *world) come(ctx context.Context, users *sync.WaitGroup, a *account) {
 	}
 	if w.draw.checks {
 		v := w.visitor()
-		v.account = a
+		v.far, v.account = w.far, a
+		if w.far != nil {
+			v.address = address
+		}
 		users.Go(func() { v.check(ctx) })
 	}
 }
@@ -224,6 +231,11 @@ func (w *world) decode(text []byte) (s said) {
 			continue
 		}
 		s.status, s.cause, s.summary = l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary
+		if a := l.Verdict.Answer; a != nil {
+			if i := slices.IndexFunc(a.Do, func(s api.Step) bool { return s.Setting != "" }); i >= 0 {
+				s.first = step{a.Do[i].Setting, a.Do[i].To}
+			}
+		}
 		for _, f := range l.Verdict.Findings {
 			if strings.Contains(f.Code, "not_observable") || strings.Contains(f.Code, "unknown") {
 				s.missing = append(s.missing, f.Code)
@@ -257,7 +269,7 @@ func (w *world) outcome(seen, then observed, s, agent said, a *account, took tim
 		o.Truth = strings.Replace(o.Truth, fmt.Sprint(seen.busy, " busy, "), "", 1)
 	}
 	o.Result, o.Why = d.judge(seen, s)
-	if took > asked+4*time.Second && o.Result == wrong {
+	if took > asked+longer+4*time.Second && o.Result == wrong {
 		o.Result, o.Why = undecided, fmt.Sprintf("this machine was busy: asked for %s", took)
 	}
 	root := d
@@ -266,10 +278,13 @@ func (w *world) outcome(seen, then observed, s, agent said, a *account, took tim
 		o.Why = strings.TrimPrefix(o.Why+"; the agent: "+why, "; ")
 		o.Result = r
 	}
-	text, bad := w.compare(a)
+	text, bad, vague := w.compare(a)
 	o.Counts = text
-	if bad != "" {
+	switch {
+	case bad != "":
 		o.Result, o.Why = wrong, strings.TrimPrefix(o.Why+"; "+bad, "; ")
+	case vague != "" && o.Result == right:
+		o.Result, o.Why = unknown, vague
 	}
 	return o
 }

@@ -15,6 +15,7 @@ type outcome struct {
 	Commit string // that was tried
 
 	Draw, Truth, Said, Agent, Counts string
+	Tried                            string // the advice, and what came of it; "" where it was not
 	Result, Why                      string
 
 	Handler, Fault, Clients, Viewer string // what kind it is of
@@ -33,6 +34,9 @@ func table(all []outcome) string {
 		result := o.Result
 		if o.Why != "" {
 			result += ": " + o.Why
+		}
+		if o.Tried != "" && !strings.Contains(o.Why, o.Tried) {
+			result += "; with the advised " + o.Tried
 		}
 		cells := []string{fmt.Sprintf("Draw/%d/%d", o.Seed, o.Number), o.Draw, o.Truth, o.Said, o.Agent, o.Counts, result}
 		for i, c := range cells {
@@ -99,7 +103,11 @@ func kinds(all []outcome) (out []kind) {
 		if fault == "" {
 			fault = "none"
 		}
-		for _, name := range []string{"handler: " + o.Handler, "clients: " + o.Clients, "fault: " + fault, "asked by: " + o.Viewer} {
+		names := []string{"handler: " + o.Handler, "clients: " + o.Clients, "fault: " + fault, "asked by: " + o.Viewer}
+		if o.Tried != "" {
+			names = append(names, "advice tried")
+		}
+		for _, name := range names {
 			i := slices.IndexFunc(out, func(k kind) bool { return k.name == name })
 			if i < 0 {
 				i, out = len(out), append(out, kind{name: name, of: make(map[string]int)})

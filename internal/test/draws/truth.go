@@ -8,8 +8,12 @@ import (
 	"time"
 )
 
-// asked is the interval of the snapshot.
-const asked = 2 * time.Second
+// asked is the interval of the snapshot; it looks on for as much longer where none of the clients
+// has had an answer.
+const (
+	asked  = 2 * time.Second
+	longer = 5 * time.Second
+)
 
 // observed is what others than tcpdiag say of the time in which it was asked.
 type observed struct {
@@ -55,7 +59,7 @@ func (d draw) causes(o observed) []string {
 	switch {
 	case d.fault == "pause":
 		return []string{"jvm_pause"}
-	case strings.HasPrefix(d.fault, "filter"):
+	case d.inFront():
 		add(true, "before_listener")
 	case d.fault == "descriptors":
 		add(o.outOfFiles, "open_files")
@@ -145,6 +149,7 @@ const (
 type said struct {
 	status, cause, summary string
 	missing                []string // what could not be read, and why, by what it says
+	first                  step     // of its answer that changes a setting
 }
 
 // judge compares the two.

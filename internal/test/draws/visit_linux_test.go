@@ -127,6 +127,7 @@ type visitor struct {
 	text    []byte
 	config  *tls.Config
 	h2      bool
+	far     *far // where it is, nil for here
 	account *account
 }
 

@@ -30,6 +30,7 @@ type world struct {
 
 	unanswered float64  // the most that the agent has counted
 	account    *account // of the clients that come now, nil where none do
+	far        *far     // where they come from, nil for here
 
 	after  []func()  // what ends with the draw
 	failed time.Time // when the last client of the draw before got no answer
