@@ -102,7 +102,7 @@ type judged struct {
 	sysctl   map[string]int
 	delta    model.Counters
 	closed   *model.Closed
-	latched  bool // the acceptor was just seen to stand at the connection latch
+	latched  int // how many connections were held when the latch was just seen to be closed, 0: it was not
 	t        reading.Thresholds
 }
 

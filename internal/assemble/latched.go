@@ -10,12 +10,18 @@ import (
 // lately is how old a judgement on the acceptor, and the count with it, may be.
 const lately = 1500 * time.Millisecond
 
-// latched reports whether a listener's acceptor stood at the connection latch when
-// it was read last, and its connections were counted about then.
-func (d *Draft) latched(l *model.Listener) bool {
+// latched is how many connections were held when a listener's acceptor was seen to stand at the
+// connection latch, or connections to be taken only as others end, and these were counted about
+// then; 0 where neither was.
+func (d *Draft) latched(l *model.Listener) int {
 	j, ok := d.judgement(l)
-	return ok && !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit &&
-		l.Connections != nil && l.Connections.Age <= lately
+	switch {
+	case !ok || !acceptorExpected(l) || l.Connections == nil || l.Connections.Age > lately:
+		return 0
+	case !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit:
+		return l.Connections.Held()
+	}
+	return j.Turned
 }
 
 // judgement is the latest judgement on a listener, if it is of this moment.

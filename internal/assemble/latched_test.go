@@ -29,10 +29,10 @@ func latchedDraft(at time.Time, j evidence.Judgement) (*Draft, *model.Listener) 
 func TestTheLatchIsTheLimit(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
-	require.True(t, e.latched(l))
+	require.Equal(t, 20, e.latched(l))
 	s := &history{}
 	for range 2 {
-		s.judge(l, nil, &judged{now: now, every: time.Second, latched: true, t: reading.DefaultThresholds()})
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: 20, t: reading.DefaultThresholds()})
 		now = now.Add(time.Second)
 	}
 	require.Equal(t, 20, l.Connector.MaxConnections.Value)
@@ -52,11 +52,13 @@ func TestNotLatched(t *testing.T) {
 		"unknown":   {Cause: model.CauseAcceptQueue},
 	} {
 		e, l := latchedDraft(now, j)
-		require.False(t, e.latched(l), name)
+		require.Zero(t, e.latched(l), name)
 	}
-	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
+	e, l := latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthPhases, Turned: 21})
+	require.Equal(t, 21, e.latched(l), "connections are taken only as others end")
+	e, l = latchedDraft(now, evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
 	e.Time = now.Add(time.Minute)
-	require.False(t, e.latched(l))
+	require.Zero(t, e.latched(l))
 }
 
 // TestWeakEvidenceIsSaid: what was missing is named, by the listener it concerns.
@@ -82,7 +84,11 @@ func TestTheLatchIsNoFlicker(t *testing.T) {
 		l := with(shown(0, 200, 50, 2), func(l *model.Listener) {
 			l.Connector.MaxConnections, l.AcceptQueue.OldestWait = nil, new(3*time.Second)
 		})
-		s.judge(l, nil, &judged{now: now, every: time.Second, latched: latched, t: reading.DefaultThresholds()})
+		held := 0
+		if latched {
+			held = l.Connections.Held()
+		}
+		s.judge(l, nil, &judged{now: now, every: time.Second, latched: held, t: reading.DefaultThresholds()})
 		now = now.Add(time.Second)
 		return l.Verdict.Cause
 	}

@@ -41,7 +41,8 @@ func newSnapshotCommand() *cobra.Command {
 		Use:   "snapshot [PORT...]",
 		Short: "Report every listener once: verdict and advice on one screen",
 		Long: `snapshot reads everything twice, --interval apart, and samples the accept queues
-in between. For each listener it reports how full every stage is, what was lost,
+in between. While clients wait and none of those that came has had an answer, it
+looks on for up to five seconds more. For each listener it reports how full every stage is, what was lost,
 which limit is the cause, and what to change. Without --port, --pid or --all it
 reports every Tomcat on this machine.`,
 		Example: `  tcpdiag snapshot

@@ -20,6 +20,7 @@ type Found struct {
 	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
+	set       uint64
 	quiet     quiet
 	remotes   frequent
 	sample    Sample // of those that were asked for, zero for all
@@ -58,6 +59,7 @@ func (f *Found) Add(s *sockdiag.Socket) {
 func (f *Found) accept(s *sockdiag.Socket) {
 	f.states[s.State]++
 	f.Counts.Accepted++
+	f.set ^= uint64(s.Inode) * 0x9e3779b97f4a7c15
 	f.remotes.add(s.Remote.Addr())
 	phase := PhaseOf(s)
 	f.Counts.Phases[phase]++
@@ -109,6 +111,10 @@ func (f *Found) unread(s *sockdiag.Socket) {
 		f.Counts.UnreadNext = max(f.Counts.UnreadNext, age)
 	}
 }
+
+// Set differs where others are accepted, however many there are: an accepted connection has an
+// inode of its own (sock_alloc_file).
+func (f *Found) Set() uint64 { return f.set }
 
 // Sockets is the number of all of them but the half-open and those in TIME_WAIT.
 func (f *Found) Sockets() int {

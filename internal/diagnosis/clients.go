@@ -176,8 +176,16 @@ func unsure(c *model.Clients, any bool) string {
 		return " (perhaps of a SYN flood)"
 	case c.PacketsLost > 0:
 		return " (up to " + phrase.Number(c.PacketsLost) + " more or fewer: " + phrase.Count(c.PacketsLost, "packet") + " could not be read)"
+	case manyUnclear(c):
+		return " (of " + phrase.Number(c.Answers.Unclear) + " more it was not seen whether they had an answer)"
 	}
 	return ""
+}
+
+// manyUnclear: of more than one in a hundred it is not known whether they were answered.
+func manyUnclear(c *model.Clients) bool {
+	a := &c.Answers
+	return a.Known && a.Unclear > 1 && 100*a.Unclear > a.Answered+a.Unanswered
 }
 
 // waited is how long the delayed clients did: " after 1 to 7 s", or on average

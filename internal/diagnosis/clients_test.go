@@ -49,6 +49,15 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+// TestClientsOfWhomItIsNotKnown: where more than one of a hundred may have had an answer or not, that is said.
+func TestClientsOfWhomItIsNotKnown(t *testing.T) {
+	c := &model.Clients{}
+	c.Answers = model.ClientAnswers{Known: true, Answered: 20, Unanswered: 2763, Unclear: 159}
+	require.Equal(t, "2,763 clients connected and got no answer (of 159 more it was not seen whether they had an answer)", ClientsPhrase(c))
+	c.Answers.Unclear = 20
+	require.Equal(t, "2,763 clients connected and got no answer", ClientsPhrase(c))
+}
+
 func TestFloodAndBalancerAreFindings(t *testing.T) {
 	c := &model.Clients{
 		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second, Certain: true},

@@ -19,11 +19,11 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 		return l.Listener
 	}
 	inForce := func(before, now *model.Listener) int {
-		c, _ := reading.Infer(before, now, false)
+		c, _ := reading.Infer(before, now, 0)
 		return c.MaxConnections.Value
 	}
 	now := seen(17)
-	c, was := reading.Infer(seen(17), now, false)
+	c, was := reading.Infer(seen(17), now, 0)
 	require.Equal(t, c.MaxConnections, was.Connector.MaxConnections, "the reading before is compared by the same limit")
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.Equal(t, model.SourceInferred, c.MaxConnections.Kind)
@@ -42,7 +42,7 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 	uncounted.Connections.Reset = nil
 	require.Equal(t, 8192, inForce(uncounted, uncounted), "nobody has counted those slots")
 	uncounted.Connector.MaxConnections.Uncertain = true
-	c, _ = reading.Infer(uncounted, uncounted, false)
+	c, _ = reading.Infer(uncounted, uncounted, 0)
 	require.Equal(t, 17, c.MaxConnections.Value)
 	require.True(t, c.MaxConnections.Uncertain)
 	require.Contains(t, c.MaxConnections.Note, "uncertain: it is more")

@@ -14,7 +14,7 @@ import (
 // What is seen in force beats what is configured; nothing else does.
 func TestInfer(t *testing.T) {
 	code := func() *model.Listener { return tomcat(30, 8192, 100).pool(7).inService(7).waiting(5).Listener }
-	got, _ := reading.Infer(code(), code(), false)
+	got, _ := reading.Infer(code(), code(), 0)
 	require.Equal(t, 7, got.MaxThreads.Value)
 	require.Equal(t, model.SourceInferred, got.MaxThreads.Kind)
 	require.Contains(t, got.MaxThreads.Note, "configured is 30")
@@ -26,13 +26,13 @@ func TestInfer(t *testing.T) {
 		l.Connector.MaxThreads = nil
 		return l
 	}
-	got, before := reading.Infer(nowhere(), nowhere(), false)
+	got, before := reading.Infer(nowhere(), nowhere(), 0)
 	require.Equal(t, 7, got.MaxThreads.Value, "it is set nowhere that can be read")
 	v = Judge(symptoms.Evidence{Now: with(nowhere(), got), Before: before}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 	other := nowhere()
 	other.Connector.Server = "jvm"
-	got, _ = reading.Infer(nowhere(), other, false)
+	got, _ = reading.Infer(nowhere(), other, 0)
 	require.Nil(t, got.MaxThreads, "another server's threads")
 
 	for name, pair := range map[string][2]*model.Listener{
@@ -44,13 +44,13 @@ func TestInfer(t *testing.T) {
 		"pool not countable": {tomcat(30, 8192, 100).inService(7).waiting(5).Listener, tomcat(30, 8192, 100).inService(7).waiting(5).Listener},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, _ := reading.Infer(pair[0], pair[1], false)
+			got, _ := reading.Infer(pair[0], pair[1], 0)
 			require.Equal(t, pair[1].Connector.MaxThreads, got.MaxThreads)
 		})
 	}
 
 	over := tomcat(200, 10, 100).inService(17).Listener
-	got, _ = reading.Infer(nil, over, false)
+	got, _ = reading.Infer(nil, over, 0)
 	require.True(t, got.MaxConnections.Uncertain)
 	require.False(t, over.Connector.MaxConnections.Uncertain, "the reading is not changed")
 }
@@ -89,7 +89,7 @@ func TestLimitAtTheLatch(t *testing.T) {
 			Connector:   &model.Connector{MaxConnections: tt.configured},
 			Connections: &model.Connections{Accepted: 60, Reset: tt.reset, Partial: tt.partial},
 		}
-		got, _ := reading.Infer(nil, l, true)
+		got, _ := reading.Infer(nil, l, l.Connections.Held())
 		if tt.want == 0 {
 			require.Equal(t, l.Connector, got, tt.name)
 			continue
@@ -100,7 +100,7 @@ func TestLimitAtTheLatch(t *testing.T) {
 		require.Same(t, tt.configured, l.Connector.MaxConnections, tt.name+": what was handed on is not changed")
 	}
 	none := &model.Listener{Connections: &model.Connections{Accepted: 60}}
-	got, _ := reading.Infer(nil, none, true)
+	got, _ := reading.Infer(nil, none, 60)
 	require.Nil(t, got)
 }
 
@@ -111,10 +111,10 @@ func TestInferThePoolOfNIO2(t *testing.T) {
 		l.Connector.Protocol, l.Connector.MaxThreads = protocol, nil
 		return l
 	}
-	c, _ := reading.Infer(seen("http-nio2"), seen("http-nio2"), false)
+	c, _ := reading.Infer(seen("http-nio2"), seen("http-nio2"), 0)
 	require.NotNil(t, c.MaxThreads)
 	require.Equal(t, 6, c.MaxThreads.Value)
-	c, _ = reading.Infer(seen("http-nio"), seen("http-nio"), false)
+	c, _ = reading.Infer(seen("http-nio"), seen("http-nio"), 0)
 	require.Nil(t, c.MaxThreads, "the acceptor is another thread")
 }
 
@@ -123,12 +123,12 @@ func TestAPoolAboveItsConfiguredSize(t *testing.T) {
 	seen := func(pool, busy, waiting int) *model.Listener {
 		return tomcat(6, 200, 100).pool(pool).inService(busy).waiting(waiting).Listener
 	}
-	c, _ := reading.Infer(seen(40, 40, 20), seen(40, 40, 20), false)
+	c, _ := reading.Infer(seen(40, 40, 20), seen(40, 40, 20), 0)
 	require.Equal(t, 40, c.MaxThreads.Value)
 	require.Equal(t, model.SourceInferred, c.MaxThreads.Kind)
 
 	now := seen(30, 30, 0)
-	now.Connector, _ = reading.Infer(seen(28, 28, 0), now, false)
+	now.Connector, _ = reading.Infer(seen(28, 28, 0), now, 0)
 	require.True(t, now.Connector.MaxThreads.Uncertain)
 	require.Contains(t, now.Connector.MaxThreads.Note, "the pool has 30 threads")
 	v := Judge(symptoms.Evidence{Now: now, Before: seen(28, 28, 0), Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
@@ -138,6 +138,6 @@ func TestAPoolAboveItsConfiguredSize(t *testing.T) {
 		require.NotEqual(t, "max_threads", l.Name)
 	}
 
-	c, _ = reading.Infer(seen(8, 6, 0), seen(8, 6, 0), false)
+	c, _ = reading.Infer(seen(8, 6, 0), seen(8, 6, 0), 0)
 	require.False(t, c.MaxThreads.Uncertain, "two may be a Tomcat's own")
 }

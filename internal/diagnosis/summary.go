@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -219,6 +220,8 @@ func (j *judge) okState() (state, numbers string) {
 		if _, known := reading.MaxThreads(j.s.Now); reading.NotObservable(j.s.Now) || !known && !reading.VirtualThreads(j.s.Now) {
 			s += "; at least " + words.Waiting(j.s)
 		}
+	case j.noneAnswered() != "":
+		s = j.noneAnswered()
 	case j.onlyFollowed() != "":
 		s = j.onlyFollowed()
 	case reading.NotObservable(j.s.Now):
@@ -229,6 +232,15 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
+}
+
+// noneAnswered says that nobody has had an answer, where that is known of some.
+func (j *judge) noneAnswered() string {
+	n, followed := j.s.NoneAnswered()
+	if n == 0 || followed < time.Second {
+		return ""
+	}
+	return phrase.Sprintf("Nothing is lost so far; none of %s of the last %s has had an answer yet", phrase.Count(n, "client"), phrase.Seconds(followed))
 }
 
 // onlyFollowed says of whom it is known that nothing is lost, where that is not everybody.

@@ -23,6 +23,14 @@ func outcome(o model.ClientOutcome, n uint64) func(*model.Listener) {
 	}
 }
 
+// noneAnswered are clients of whom none has had an answer in that time.
+func noneAnswered(n uint64, followed time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) {
+		outcome(model.ClientConnected, n)(l)
+		l.Losses.Clients.Begun, l.Losses.Clients.Observed, l.Losses.Clients.Answers.Known = n, followed, true
+	}
+}
+
 // doubtful are limits that a source which could not be read may overrule.
 func doubtful(l *model.Listener) {
 	c := *l.Connector
@@ -344,6 +352,22 @@ func scenariosClaims() []scenario {
 		{
 			name: "requests of clients that came while they were followed", status: ok, notCodes: []string{"clients_before_unknown"},
 			now: fresh().inService(7).do(outcome(model.ClientGaveUp, 0)).do(inServiceFor(500 * time.Millisecond)), before: fresh().inService(7), change: since(2 * time.Second),
+		},
+		{
+			name: "none of those that came has had an answer", status: ok, codes: []string{"answers_unknown"},
+			now: fresh().inService(7).do(noneAnswered(7, 2*time.Second)), before: fresh().inService(7),
+		},
+		{
+			name: "none of those that came in six seconds has had an answer", status: model.StatusWarning, codes: []string{"answers_unknown"},
+			now: fresh().inService(7).do(noneAnswered(7, 6*time.Second)), before: fresh().inService(7),
+		},
+		{
+			name: "two of six seconds are no pattern", status: ok, codes: []string{"answers_unknown"},
+			now: fresh().inService(2).do(noneAnswered(2, 6*time.Second)), before: fresh().inService(2),
+		},
+		{
+			name: "who came and asks for nothing waits for none", status: ok, notCodes: []string{"answers_unknown"},
+			now: fresh().do(noneAnswered(7, 6*time.Second)), before: fresh(),
 		},
 		{
 			name: "no client has tried", status: ok, codes: []string{"nobody_tried"},

@@ -89,7 +89,7 @@ func TestStarved(t *testing.T) {
 			if now.Process.Stopped || now.Process.Frozen {
 				before.do(c.now)
 			}
-			limited, was := reading.Infer(before.Listener, now.Listener, false)
+			limited, was := reading.Infer(before.Listener, now.Listener, 0)
 			now.Connector = limited
 			v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.status, v.Status, v.Summary)
@@ -167,7 +167,7 @@ func TestNoMoreThreads(t *testing.T) {
 		return tomcat(200, 8192, 100).pool(7).inService(7).waiting(33).do(func(l *model.Listener) { l.Process.Threads, l.Process.PIDsLimit = new(32), new(34) })
 	}
 	now := full()
-	limited, was := reading.Infer(full().Listener, now.Listener, false)
+	limited, was := reading.Infer(full().Listener, now.Listener, 0)
 	now.Connector = limited
 	v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, threads, v.Cause)

@@ -55,13 +55,16 @@ type Judgement struct {
 	Strength Strength
 	// Acceptor is what the thread that accepts was seen to do.
 	Acceptor model.AcceptorState
+	// Turned is how many connections are held while others are taken only as these end, 0 where
+	// that is not seen.
+	Turned int
 	// Weak: the acceptor has slept as it does at the connection latch, but
 	// safepoints could not be read, at which it sleeps in the same way.
 	Weak bool
 	// Pending: one more reading, at least MinApart later, may decide.
 	Pending bool
-	// Soon: that reading decides within a second or so, as the acceptor's system call
-	// can be read.
+	// Soon: readings decide within a second or two, as the acceptor sleeps, or connections are taken as
+	// others end.
 	Soon bool
 	// Missing is what could not be read, in the order of the subjects. It is set
 	// where the cause is not known or Weak.
@@ -100,6 +103,9 @@ func Judge(prev, cur Reading, phases Phases, choose Choose) Judgement {
 func (m *Moment) judgement(choose Choose) Judgement {
 	cause, strength := choose(m)
 	out := Judgement{Cause: cause, Strength: strength, Acceptor: m.acceptorState()}
+	if m.TurnsOver() {
+		out.Turned = m.turns.held
+	}
 	switch {
 	case strength == StrengthNone:
 		out.Pending = !m.apart(MinApart) || m.sameSleep() && !m.apart(m.latchApart())
@@ -109,7 +115,7 @@ func (m *Moment) judgement(choose Choose) Judgement {
 	case strength == StrengthAcceptor && m.blind():
 		out.Weak = m.AtLatch()
 	}
-	out.Soon = out.Pending && m.cur.Acceptor.Activity == Parked
+	out.Soon = strength == StrengthNone && m.turns.begun() || out.Pending && (m.cur.Acceptor.Activity == Parked || m.cur.Acceptor.Activity == Asleep && m.sameSleep())
 	if out.Weak {
 		out.Missing = m.unread()
 	}

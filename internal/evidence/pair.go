@@ -12,6 +12,7 @@ import (
 type Moment struct {
 	near, wide, cur *Reading
 	phases          *Phases
+	turns           turnover
 }
 
 // apart reports whether two readings of one process are at least so far apart.

@@ -114,9 +114,10 @@ type CPULimit struct {
 type Phases struct {
 	Walked  bool
 	Age     time.Duration
-	Partial bool // the walk was cut short: too few were counted
-	Held    int  // connection slots in use: accepted and reset
-	Idle    int  // of them between two requests, or silent; 0 where most of them may be in service
+	Partial bool   // the walk was cut short: too few were counted
+	Held    int    // connection slots in use: accepted and reset
+	Set     uint64 // differs where others are held
+	Idle    int    // of them between two requests, or silent; 0 where most of them may be in service
 
 	MaxConnections Value[int] // negative: no limit
 	Uncertain      bool       // the limit may be overruled by what could not be read

@@ -17,11 +17,13 @@ type Track struct {
 	quiet  Reading // the first of it since a safepoint began or ended
 	past   [keep]Reading
 	n      int // readings so far
+	turns  turnover
 }
 
 // Judge takes a reading in and judges it.
 func (t *Track) Judge(cur Reading, phases Phases, choose Choose) Judgement {
-	m := Moment{near: t.near(&cur), wide: t.wide(&cur), cur: &cur, phases: &phases}
+	t.turns.take(&cur, &phases)
+	m := Moment{near: t.near(&cur), wide: t.wide(&cur), cur: &cur, phases: &phases, turns: t.turns}
 	out := m.judgement(choose)
 	t.push(cur)
 	return out

@@ -79,6 +79,56 @@ func TestTrackRates(t *testing.T) {
 	}
 }
 
+// TestTurnover: clients wait, and each walk finds as many connections held as the one before, and others:
+// they are taken only as others end, whatever the limit is.
+func TestTurnover(t *testing.T) {
+	type walk struct {
+		held, queued int
+		set          uint64
+	}
+	steady := func(n int, others ...uint64) (out []walk) {
+		set := uint64(0)
+		for i := range n {
+			if i < len(others) {
+				set = others[i]
+			}
+			out = append(out, walk{20, 3, set})
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		walks   []walk
+		does    Activity
+		partial bool
+		want    int
+	}{
+		"others in each":                 {walks: steady(6, 1, 2, 3, 4, 5, 6), does: Unknown, want: 20},
+		"one is free for a moment":       {walks: append(steady(4, 1, 2, 3, 4), walk{19, 3, 5}, walk{20, 3, 6}), does: Unknown, want: 20},
+		"others twice":                   {walks: steady(6, 1, 1, 2, 2, 3), does: Asleep, want: 20},
+		"others once":                    {walks: steady(6, 1, 1, 1, 2), does: Asleep},
+		"too few walks":                  {walks: steady(3, 1, 2, 3), does: Asleep},
+		"the same stay":                  {walks: steady(8, 1), does: Asleep},
+		"more and more":                  {walks: []walk{{10, 3, 0}, {12, 3, 2}, {14, 3, 4}, {16, 3, 6}, {18, 3, 8}, {20, 3, 10}, {22, 3, 12}}, does: Asleep},
+		"the queue empties in between":   {walks: append(steady(3, 1, 2, 3), walk{20, 0, 4}, walk{20, 3, 5}, walk{20, 3, 6}, walk{20, 3, 7}), does: Asleep},
+		"the acceptor lacks a CPU":       {walks: steady(8, 1, 2, 3, 4, 5, 6, 7, 8), does: Runnable},
+		"not each connection is counted": {walks: steady(8, 1, 2, 3, 4, 5, 6, 7, 8), does: Asleep, partial: true},
+		"most walks find fewer":          {walks: []walk{{20, 3, 0}, {19, 3, 1}, {19, 3, 2}, {20, 3, 3}, {19, 3, 4}, {19, 3, 5}, {19, 3, 6}, {20, 3, 7}, {20, 3, 8}}, does: Asleep},
+	} {
+		var track Track
+		var last Judgement
+		for i, w := range tt.walks {
+			r := at(time.Duration(i)*180*ms, does(tt.does), func(r *Reading) { r.Queued = Known(w.queued) },
+				acceptor(func(a *Acceptor) { a.Switches += uint64(i) }))
+			last = track.Judge(r, Phases{Walked: true, Held: w.held, Set: w.set, Partial: tt.partial}, causes.OfMoment)
+		}
+		require.Equal(t, tt.want, last.Turned, name)
+		if tt.want > 0 {
+			require.Equal(t, model.CauseMaxConnections, last.Cause, name)
+			require.Equal(t, StrengthPhases, last.Strength, name)
+		}
+	}
+}
+
 func TestStandstill(t *testing.T) {
 	var s Standstill
 	started := epoch.Add(-time.Minute)

@@ -32,7 +32,8 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	if !a.answerKnown(at) {
 		met := t.inquire(a)
 		if met != kernel.Connection && met != kernel.SocketUnknown && !a.has(finished|left) {
-			return 0, true // its end was not seen
+			t.answer(a) // its end was not seen
+			return 0, true
 		}
 		if met == kernel.SocketUnknown && at >= a.first+ms(max(a.lastIn, a.lastReply, a.ended))+unaskedMost {
 			return 0, true

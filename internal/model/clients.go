@@ -271,6 +271,18 @@ func (c *Clients) Knows(o ClientOutcome) bool {
 	return true
 }
 
+// NoneAnswered is how many clients were let in and wait for an answer, where none of those that came
+// while they were followed has had one, and none has left without; 0 where that is not so, or not known.
+// Some of them may have asked for nothing yet.
+func (c *Clients) NoneAnswered() uint64 {
+	a := &c.Answers
+	if !a.Known || a.Answered+a.Unanswered > 0 || c.Flood != nil || c.PacketsLost > 0 {
+		return 0
+	}
+	in := c.Outcomes[ClientConnected] + c.Outcomes[ClientDelayed]
+	return in - min(in, a.Checks+a.Unclear)
+}
+
 // WithoutRoom is the number of clients for which there was none at first: they
 // were turned away, let in late, or still try.
 func (c *Clients) WithoutRoom() uint64 {

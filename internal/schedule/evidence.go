@@ -113,7 +113,7 @@ func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 	if last, ok := list.Last(); ok {
 		c := last.Value.Behind(e.Connector)
 		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), !c.Exact()
-		out.Held, out.Idle = c.Held(), c.Unused()
+		out.Held, out.Idle, out.Set = c.Held(), c.Unused(), last.Value.Set()
 	}
 	if c := e.Connector; c != nil && c.MaxConnections != nil {
 		out.MaxConnections, out.Uncertain = evidence.Known(c.MaxConnections.Value), c.MaxConnections.Uncertain

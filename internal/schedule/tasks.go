@@ -3,12 +3,14 @@ package schedule
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -74,7 +76,7 @@ func (t *tasks) run(ctx context.Context, interval time.Duration) error {
 	g.Go(func() error { return after(clocks, read, func() error { t.evidence(clocks); return nil }) })
 	if interval > 0 {
 		g.Go(func() error {
-			return after(clocks, listed, func() error { pause(clocks, interval); t.awaitDecision(clocks); stop(); return nil })
+			return after(clocks, listed, func() error { pause(clocks, interval); t.extend(clocks); stop(); return nil })
 		})
 	}
 	go func() {
@@ -110,10 +112,37 @@ func pause(ctx context.Context, d time.Duration) {
 // same sleep proves the latch after a second.
 const undecided = 1500 * time.Millisecond
 
-func (t *tasks) awaitDecision(ctx context.Context) {
-	for begun := time.Now(); t.pending.Load() && ctx.Err() == nil && time.Since(begun) < undecided; {
+// answersFor is how much longer a one-shot looks on while all seems well, clients wait for an answer, and
+// nobody who came meanwhile has had one: whether they get one is what it is asked for.
+const answersFor = 5 * time.Second
+
+// extend is the rest of a one-shot's time, beyond its interval.
+func (t *tasks) extend(ctx context.Context) {
+	begun := time.Now()
+	if s := t.scheduler.Snapshot(); s != nil && asked(s) {
+		t.scheduler.bells.publish.ring() // it may be of a second ago, when nobody was followed
+		pause(ctx, soonest)
+	}
+	for ctx.Err() == nil {
+		since := time.Since(begun)
+		if !(since < undecided && t.pending.Load()) && !(since < answersFor && noneAnswered(t.scheduler.Snapshot())) {
+			return
+		}
 		pause(ctx, soonest/2)
 	}
+}
+
+// asked reports whether requests are in hand where all seems well.
+func asked(s *model.Snapshot) bool {
+	return slices.ContainsFunc(s.Listeners, func(l model.Listener) bool { return l.Verdict.Status == model.StatusOK && reading.Asked(&l) })
+}
+
+// noneAnswered reports whether all seems well with a listener of whose latest clients none has had an answer.
+func noneAnswered(s *model.Snapshot) bool {
+	return s != nil && slices.ContainsFunc(s.Listeners, func(l model.Listener) bool {
+		c := l.Losses
+		return l.Verdict.Status == model.StatusOK && reading.Asked(&l) && c != nil && c.Clients != nil && c.Clients.NoneAnswered() > 0
+	})
 }
 
 // after runs fn once something is ready.

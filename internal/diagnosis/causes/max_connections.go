@@ -19,7 +19,7 @@ func maxConnectionsReached() Cause {
 		Name: model.CauseMaxConnections,
 		moment: rule[*evidence.Moment]{
 			holds: func(m *evidence.Moment) Certainty {
-				return max(When(m.AtLatch(), Surely), When(m.AtLimit(), Possibly))
+				return max(When(m.AtLatch(), Surely), When(m.AtLimit() || m.TurnsOver(), Possibly))
 			},
 			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
 		},
@@ -48,7 +48,7 @@ func maxConnectionsReached() Cause {
 			Check:     "Whether the threads are busy too. The chain shows it: fix the last stage of the chain first.",
 			Change:    "Raise `server.tomcat.max-connections` (each takes a file descriptor), or fix what is behind it.",
 			Vain:      "Raising connectionTimeout or acceptCount.",
-			Holds:     "the acceptor waits at the connection limit in two readings; or maxConnections connections are held, and clients wait",
+			Holds:     "the acceptor waits at the connection limit in two readings; or maxConnections connections are held, and clients wait; or connections are taken only as others end, while as many are held, by count and count",
 			Otherwise: "slow_accept or accept_queue",
 		},
 	}

@@ -92,7 +92,7 @@ func whyUnknown(s *symptoms.Symptoms) string {
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
-	case s.OnlyUnanswered():
+	case s.OnlyUnanswered() || s.LongUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen(), onlyRepeated(s):
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}

@@ -50,6 +50,11 @@ func findingsOfClients() []causes.Runbook {
 			Check: "`tcpdiag snapshot --interval 10s`, longer than these clients wait; the agent follows them all the time.",
 		},
 		{
+			Code: "answers_unknown", Title: "none of the clients has had an answer yet",
+			Seen:  "Of the clients that came while they were followed none has had an answer, and none has left. A snapshot looks on for five seconds longer before it says so.",
+			Check: "`tcpdiag snapshot --interval 30s`, longer than a request takes; what the handlers do: `--thread-dump`. Clients that stream to the server, or keep a connection for later, have no answer to get.",
+		},
+		{
 			Code: "syn_flood", Title: "many single SYNs that nobody is behind",
 			Seen:   "Single SYNs from many addresses, none of which was repeated or answered: a SYN flood with spoofed addresses, or clients whose connect timeout is below a second.",
 			Change: "Leave `net.ipv4.tcp_syncookies` at 1 and filter in front of this machine.",

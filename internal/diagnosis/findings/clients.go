@@ -41,6 +41,13 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
+	if n, followed := s.NoneAnswered(); n > 0 {
+		out = append(out, model.Finding{
+			Code: "answers_unknown", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("%s connected in the last %s, and none has had an answer yet. Whether they get one is not known.", phrase.Count(n, "client"), phrase.Seconds(followed)),
+			Advice:   "Look for longer than a request takes and than these clients wait (--interval 30s), or run the agent.",
+		})
+	}
 	if n, oldest, followed := s.CameBefore(); n > 0 {
 		out = append(out, model.Finding{
 			Code: "clients_before_unknown", Severity: model.SeverityInfo,

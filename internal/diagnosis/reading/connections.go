@@ -186,6 +186,11 @@ func InHand(l *model.Listener) int {
 	return WaitingRequests(l) + Phase(l, model.InService) + Phase(l, model.Sending)
 }
 
+// Asked reports whether a client may have sent a request that is not answered.
+func Asked(l *model.Listener) bool {
+	return InHand(l)+Phase(l, model.Unclassified) > 0
+}
+
 // WaitingRequests are those that no thread has begun to read: of clients that
 // are still there, and of those that gave up.
 func WaitingRequests(l *model.Listener) int {

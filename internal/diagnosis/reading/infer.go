@@ -11,9 +11,10 @@ import (
 // they contradict the configured ones: code inside the application, or somebody
 // with JMX, can overrule every configured value. before is the reading before it,
 // nil without one; it is returned with those limits, which it helped to infer.
-// latched: the acceptor was just seen to stand at the connection latch. Neither
+// latched is how many connections were held when the acceptor was just seen to stand at the
+// connection latch, or connections to be taken only as others end; 0 where neither was. Neither
 // reading is changed.
-func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *model.Listener) {
+func Infer(before, now *model.Listener, latched int) (c *model.Connector, was *model.Listener) {
 	if now.Connector == nil || now.Connections == nil {
 		return now.Connector, before
 	}
@@ -27,7 +28,7 @@ func Infer(before, now *model.Listener, latched bool) (c *model.Connector, was *
 	}
 	if n, ok := limitInForce(before, now, latched); ok && !certain(c.MaxConnections) {
 		uncounted := (ConnectionLimit(now) == LimitUnknown || UncertainLimit(now)) && now.Connections.Reset == nil
-		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("the acceptor waits for a connection to end, and %d are held", n))
+		c.MaxConnections = inferred(n, c.MaxConnections, phrase.Sprintf("connections are taken only as others end, and %d are held", n))
 		if c.MaxConnections.Uncertain = uncounted; uncounted {
 			c.MaxConnections.Note += "; uncertain: it is more by the connections that clients reset, which could not be counted"
 		}
@@ -49,10 +50,10 @@ func certain(s *model.Setting[int]) bool {
 // at the connection latch (LimitLatch.countUpOrAwait), where no limit is known for
 // certain, or a larger one is said of a server of which all slots were counted,
 // those that clients' resets hold as well.
-func limitInForce(before, now *model.Listener, latched bool) (int, bool) {
-	n, limit := now.Connections.Held(), ConnectionLimit(now)
+func limitInForce(before, now *model.Listener, latched int) (int, bool) {
+	n, limit := max(latched, now.Connections.Held()), ConnectionLimit(now)
 	switch {
-	case now.Connections.Accepted == 0, Inexact(now), !latched && !stillAtLatch(before, now):
+	case now.Connections.Accepted == 0, Inexact(now), latched == 0 && !stillAtLatch(before, now):
 		return 0, false
 	case limit == LimitKnown && n >= now.Connector.MaxConnections.Value:
 		return 0, false

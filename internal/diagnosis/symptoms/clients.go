@@ -90,6 +90,25 @@ func (s *Symptoms) CameBefore() (n int, oldest, followed time.Duration) {
 	return c.Phases[model.InService], c.InServiceFor, followed
 }
 
+// NoneAnswered is of how many clients that were let in none has had an answer yet, and for how long
+// these have been followed; 0 where somebody has, or that is not known. An agent has seen those before.
+func (s *Symptoms) NoneAnswered() (n uint64, followed time.Duration) {
+	c := s.Clients()
+	if c == nil || s.Now.Lately != nil || !s.Now.Listening() || !reading.Asked(s.Now) {
+		return 0, 0
+	}
+	return c.NoneAnswered(), c.Observed
+}
+
+// LongUnanswered means that they are several, and have waited for longer than most requests take.
+func (s *Symptoms) LongUnanswered() bool {
+	n, followed := s.NoneAnswered()
+	return n >= leftLeast && followed >= unansweredFrom
+}
+
+// unansweredFrom is for how long clients are followed at least until that is said.
+const unansweredFrom = 5 * time.Second
+
 // NobodyIn means that no connection is held, and none waits.
 func (s *Symptoms) NobodyIn() bool {
 	n, known := reading.Held(s.Now)
