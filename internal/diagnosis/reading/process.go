@@ -19,7 +19,7 @@ func (p Pair) PausedMost() bool {
 // Paused reports whether the JVM was stopped at a safepoint for long enough.
 func (p Pair) Paused() bool {
 	pause := p.Pause()
-	return pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
+	return pause > 0 && pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
 }
 
 // KeptFromRunning reports whether any one thread of the process may have been kept from running for
