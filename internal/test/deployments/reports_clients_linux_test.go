@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -105,6 +106,28 @@ func ofClients() []report {
 			c.Both(rig.Port, "saturated max_threads", "losing max_threads").Names("from clients that have closed").Silent("maxConnections from 8192 to")
 			out := <-ends
 			c.Row.Truth = fmt.Sprintf("%s; 4 requests/s can be served, 12 come, patience 3 s: %d of %d answered", said, out.Of(demo.OK), out.Total())
+		}},
+		{"J", "https://github.com/pegasystems/docker-pega-web-ready/pull/285", "a connector for the probes alone has one thread: a slow liveness check holds up the readiness checks", func(c *rig.Case) {
+			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, `<Connector port="8080" protocol="HTTP/1.1"/><Connector port="8081" protocol="HTTP/1.1" maxThreads="1" minSpareThreads="1"/>`)
+			c.Answers("127.0.0.1:8080")
+			c.Answers("127.0.0.1:8081")
+			var failed atomic.Int64
+			probe := func(every time.Duration, path string) {
+				for ; c.Ctx.Err() == nil; rig.Wait(c.Ctx, every) {
+					go func() {
+						client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+						if rig.Fetch(c.Ctx, client, "http://127.0.0.1:8081"+path) != nil {
+							failed.Add(1)
+						}
+					}()
+				}
+			}
+			go probe(2*time.Second, "/slow.jsp?ms=4000")
+			go probe(time.Second, "/slow.jsp?ms=1")
+			c.Until("probes fail", func() bool { return failed.Load() > 30 })
+			said := s.Says(8081)
+			c.Both(8081, "saturated max_threads", "losing max_threads").Names("have given up").Silent("maxConnections from", "acceptCount from")
+			c.Row.Truth = fmt.Sprintf("%s; %d probes failed after 1 s, and what waits is theirs", said, failed.Load())
 		}},
 		{"J", "https://github.com/kubernetes/kubernetes/issues/110083", "a probe with a timeout of 1 s every half second in front of busy threads: what waits is the probe's", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=6")...)

@@ -145,6 +145,21 @@ func ofThreads() []report {
 			c.Row.Truth = s.Says(rig.Port).String() + "; a full collection at the end of each request"
 			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("stood still").Silent("maxThreads from 10", "threads.max from 10")
 		}},
+		{"I", "https://github.com/corretto/corretto-8/issues/455", "the JVM waits long until all threads stop for a safepoint: one of them counts, and the others stand", func(c *rig.Case) {
+			log := filepath.Join(c.Dir, "safepoints.log")
+			s := c.Embedded(rig.JVM{VM: []string{"-XX:TieredStopAtLevel=4", "-XX:-UseCountedLoopSafepoints", "-XX:LoopStripMiningIter=0", "-Xlog:safepoint:file=" + log}}, tomcat("maxThreads=30", "minSpareThreads=30")...)
+			c.Answers("127.0.0.1:8080")
+			c.Visit(8, "http://127.0.0.1:8080/?ms=100")
+			c.Visit(1, "http://127.0.0.1:8080/?count=1000")
+			c.Program("sh", "-c", fmt.Sprintf("while :; do jcmd %d Thread.print >/dev/null; done", s.PID))
+			c.Wait(10 * time.Second)
+			before, begun := stoodStill(log), time.Now()
+			said := c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause", "warning", "ok").Silent(`"not_reading"`, `"not_accepting"`, `"max_threads"`, `"slow_accept"`)
+			share := (stoodStill(log) - before).Seconds() / time.Since(begun).Seconds()
+			c.Holds(share > 0.3, "it stood still for %.0f %% only", 100*share)
+			said.Names("stood still")
+			c.Row.Truth = fmt.Sprintf("%s; no collection, and the JVM stood still for %.0f %% of the time by its log of safepoints", s.Says(rig.Port), 100*share)
+		}},
 		{"I", "https://github.com/jenkinsci/support-core-plugin/pull/135", "somebody's script asks for a heap histogram again and again: each stops the JVM", func(c *rig.Case) {
 			log := filepath.Join(c.Dir, "safepoints.log")
 			s := c.Embedded(rig.JVM{VM: []string{"-Xmx400m", "-Xlog:safepoint:file=" + log}}, tomcat("maxThreads=10", "maxConnections=200")...)

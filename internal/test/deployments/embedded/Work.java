@@ -11,7 +11,7 @@ import java.util.concurrent.Semaphore;
 
 /**
  * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, what Hands does, "to" another port (of "host"): a request there, whose answer
+ * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "count" millions of rounds in one loop, what Hands does, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again, with "three" after a wait for one of three.
  */
@@ -20,6 +20,7 @@ class Work extends HttpServlet {
     private static volatile Object[] hoarded;
     private static final ConcurrentLinkedQueue<byte[]> kept = new ConcurrentLinkedQueue<>();
     private static volatile byte[] last;
+    private static volatile long counted;
     private static final Semaphore slots = new Semaphore(3, true);
 
     @Override
@@ -57,6 +58,7 @@ class Work extends HttpServlet {
         if (request.getParameter("collect") != null) {
             System.gc();
         }
+        count((int) number(request, "count"));
         if (request.getParameter("to") != null) {
             boolean three = request.getParameter("three") != null;
             try {
@@ -119,6 +121,19 @@ class Work extends HttpServlet {
         while (ms > 0 && threads.getCurrentThreadCpuTime() < end) {
             Math.sqrt(end);
         }
+    }
+
+    /** A loop in which the compiler leaves out what would stop for a safepoint, where it is told to. */
+    private static void count(int millions) {
+        long x = 1;
+        int rounds = millions * 1_000_000;
+        for (int i = 0; i < rounds; i++) {
+            x ^= x << 13;
+            x ^= x >>> 7;
+            x ^= x << 17;
+        }
+        Math.sqrt(x);
+        counted = x;
     }
 
     private static void hoard(int log2) {
