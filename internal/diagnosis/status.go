@@ -39,7 +39,8 @@ func (j *judge) saturated() bool {
 		j.s.OutOfFiles && j.s.Both(reading.QueueWaits) ||
 		j.s.ExecutorFull && reading.WaitingRequests(j.s.Now) > 0 ||
 		causes.NobodyAccepts(j.s) ||
-		j.s.Halted() || j.s.Both(reading.WithoutPoller) && j.s.Both(reading.UnreadAny) || j.starved() != model.CauseNone
+		j.s.Halted() || j.s.InLongSafepoint() && j.holds(causes.Surely) == model.CauseJVMPause ||
+		j.s.Both(reading.WithoutPoller) && j.s.Both(reading.UnreadAny) || j.starved() != model.CauseNone
 }
 
 // seenOnce: a stage is full in this snapshot. That is no state yet, but not nothing

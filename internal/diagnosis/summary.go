@@ -94,7 +94,7 @@ func (j *judge) summarySaturated(v model.Verdict) string {
 		return j.summaryWaits()
 	case v.Cause == model.CauseNotReading && reading.WaitingRequests(j.s.Now) > 0:
 		return phrase.Capital(words.Waiting(j.s)) + j.reason(v) + j.lostYet("; ") + "."
-	case j.s.Halted() || j.starved() != model.CauseNone:
+	case j.s.Halted() || j.s.InLongSafepoint() && !j.s.TakenUp() || j.starved() != model.CauseNone:
 		return phrase.Capital(words.Starved(j.s)) + j.reason(v) + j.lostYet("; ") + "."
 	case reading.Queued(j.s.Now) == 0: // only the threads are full, and the CPU is why
 		return phrase.Capital(words.Threads(j.s)) + j.reason(v) + j.lostYet("; ") + "."

@@ -124,6 +124,11 @@ func stood(d time.Duration) func(*model.Listener) {
 	return func(l *model.Listener) { l.Process.SafepointTime = new(d) }
 }
 
+// collected is how much of that was collections.
+func collected(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.GCTime = new(d) }
+}
+
 // probed are six threads that do not get on, and the requests of a health check with a timeout of its own.
 func probed() look {
 	return tomcat(6, 8192, 100).pool(6).inService(6).waiting(6).with(model.ClientClosed, 42).do(func(l *model.Listener) {
@@ -265,6 +270,21 @@ func scenariosClaims() []scenario {
 			before: tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(0)),
 		},
 
+		{
+			name: "the JVM stands still for half of the time, for histograms of its heap", status: saturated, cause: model.CauseJVMPause, chain: chainOf(threads),
+			now:    tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(500 * time.Millisecond)).do(collected(20 * time.Millisecond)),
+			before: tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(stood(0)).do(collected(0)),
+		},
+		{
+			name: "a safepoint that has lasted for seconds, with requests in hand", status: saturated, cause: model.CauseJVMPause, chain: chainOf(),
+			now:    fresh().inService(9).do(stood(0)).do(func(l *model.Listener) { l.Process.InSafepoint = new(4 * time.Second) }),
+			before: fresh().inService(9).do(stood(0)),
+		},
+		{
+			name: "the same, and nobody is there", status: ok, chain: chainOf(),
+			now:    fresh().idle(9).do(stood(0)).do(func(l *model.Listener) { l.Process.InSafepoint = new(4 * time.Second) }),
+			before: fresh().idle(9).do(stood(0)),
+		},
 		{
 			name: "the JVM stands still for half of the time, and all clients are served", status: ok, codes: []string{"jvm_pause"},
 			now: fresh().inService(7).do(stood(500 * time.Millisecond)), before: fresh().inService(7).do(stood(0)),
@@ -532,6 +552,12 @@ func scenariosClaims() []scenario {
 		{
 			name: "a proxy asks on connections that keepAliveTimeout has closed", status: warning, cause: model.CauseServerResets,
 			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+		},
+		{
+			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},
+			now:    fresh().do(closing(10)).with(model.ClientClosed, 80).do(func(l *model.Listener) { l.Connector.MaxThreads = nil }),
+			before: fresh().with(model.ClientClosed, 75).do(func(l *model.Listener) { l.Connector.MaxThreads = nil }),
+			change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 13, 40 },
 		},
 		{
 			name: "RSTs to a port without a listener, beside an idle server", status: ok,

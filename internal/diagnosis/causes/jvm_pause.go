@@ -31,7 +31,7 @@ func jvmPause() Cause {
 		},
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty {
-				return max(When(s.Halted() || s.Either(reading.Stopped) && reading.QueueWaits(s.Now) || (s.TakenUp() || s.QueueFull) && s.PausedMost(), Surely), When(s.WaitsForNothing() && s.Paused(), Possibly))
+				return max(When(s.Halted() || s.InLongSafepoint() || s.Either(reading.Stopped) && reading.QueueWaits(s.Now) || (s.TakenUp() || s.QueueFull) && s.PausedMost(), Surely), When(s.WaitsForNothing() && s.Paused(), Possibly))
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{withheldMost, func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ThrottledMost() }},
@@ -48,9 +48,9 @@ func jvmPause() Cause {
 			Title:     "the process stands still",
 			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it.",
 			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
-			Change:    "A collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
+			Change:    "Where collections are not the greater part of it: what asks for the others (`-Xlog:safepoint` names it). Else: a collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
 			Vain:      "More threads or connections: nothing runs in a pause.",
-			Holds:     "state T or a frozen cgroup; a safepoint that lasts, or safepoints that took four tenths of the time (a fifth where no limit is reached)",
+			Holds:     "state T or a frozen cgroup; a safepoint that lasts (for a second, where requests are in hand and no limit is reached), or safepoints that took four tenths of the time (a fifth where no limit is reached)",
 			Otherwise: "the limit that is reached",
 		},
 	}
@@ -69,6 +69,10 @@ func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 			advice.Action("Find out who stopped it: SIGSTOP, a debugger, a shell's job control"),
 			advice.Command("Let it go on", phrase.Sprintf("kill -CONT %v", s.Now.Process.PID)),
 		}, limits
+	}
+	if s.PausedOtherwise() {
+		return []model.Step{advice.Action("See what it stands still for, and how long its threads take to stop: -Xlog:safepoint"), advice.Action("End what asks for it (histograms or dumps of the heap, thread dumps, an agent); a thread that takes long to stop is named by -XX:+SafepointTimeout")},
+			"A larger heap, more threads or connections: it is not collections that stop it."
 	}
 	first := advice.Action("See how full the heap is after a collection, and how long the pauses are (-Xlog:gc,safepoint)")
 	if p := s.Now.Process; p != nil && p.PID > 0 {
@@ -89,6 +93,9 @@ func AdvisePause(s *symptoms.Symptoms) string {
 	}
 	if s.Either(reading.Stopped) && s.Now.Process != nil {
 		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", s.Now.Process.PID)
+	}
+	if s.PausedOtherwise() {
+		return "Look at -Xlog:safepoint: it names what the JVM stands still for (histograms or dumps of the heap, thread dumps, an agent), and how long its threads take to stop; -XX:+SafepointTimeout names a thread that takes long. A larger heap or another collector would not help, nor more threads or connections."
 	}
 	if words.Heap(s) != "" {
 		return "Give it a larger heap (-Xmx), or find what fills it (jcmd PID GC.class_histogram): what stays in it leaves hardly any room, and the collector works most of the time. More threads or connections would not help: nothing runs in a pause, and each request in hand takes memory."

@@ -16,6 +16,14 @@ func (p Pair) PausedMost() bool {
 	return p.Paused() && p.Pause().Seconds() >= p.T.PauseMost*p.Between().Seconds()
 }
 
+// PausedOtherwise means that the pauses which ended between the snapshots were for something else than collections, for the
+// greater part: what a safepoint that is under way is for is not known.
+func (p Pair) PausedOtherwise() bool {
+	pause, known := p.total(safepointTime)
+	collected, counted := p.total(func(pr *model.Process) *time.Duration { return pr.GCTime })
+	return known && counted && p.Now.Process.InSafepoint == nil && pause > 0 && collected < pause/2
+}
+
 // Paused reports whether the JVM was stopped at a safepoint for long enough.
 func (p Pair) Paused() bool {
 	pause := p.Pause()

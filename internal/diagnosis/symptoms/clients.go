@@ -211,20 +211,31 @@ func (s *Symptoms) ClosedUnread() bool {
 // ClosedEarly are RSTs that answered segments of connections which this listener had closed: a fifth of
 // the connections that came at least, while others of those that were closed are still in the kernel's
 // table, from which such a RST removes one (TCP_TW_RST). What has a RST of its own reason is not counted: a refused client, a port without a listener, a
-// close with unread bytes or without lingering.
+// close with unread bytes or without lingering, an answer to a client that has left (its own kernel resets
+// that, and counts it here where it is on this machine).
 func (s *Symptoms) ClosedEarly() uint64 {
 	n, known := s.Delta["OutRsts"]
 	c := s.Now.Connections
 	if !known || c == nil || !s.Now.Listening() {
 		return 0
 	}
-	for _, other := range []uint64{s.Delta["TCPAbortOnClose"], s.Delta["TCPAbortOnData"], s.Delta["AttemptFails"], s.Refused(), s.ResetByServer()} {
+	for _, other := range []uint64{s.Delta["TCPAbortOnClose"], s.Delta["TCPAbortOnData"], s.Delta["AttemptFails"], s.Refused(), s.ResetByServer(), s.leftBefore()} {
 		n -= min(n, other)
 	}
 	if n < closedUnreadLeast || 5*n < s.Delta["PassiveOpens"] || s.Delta["PassiveOpens"] == 0 || 10*uint64(c.States["TIME_WAIT"]+c.States["FIN_WAIT2"]) < n {
 		return 0
 	}
 	return n
+}
+
+// leftBefore is how many clients may have left before their answer: those of connections that are still
+// there, and of others that have gone.
+func (s *Symptoms) leftBefore() uint64 {
+	n := reading.Phase(s.Now, model.ClientClosed)
+	if s.Before != nil {
+		n = max(n, reading.Phase(s.Before, model.ClientClosed))
+	}
+	return uint64(max(n, 0)) + s.Losses().AbandonedRequests
 }
 
 // closedUnreadLeast is of how many of them that is said.

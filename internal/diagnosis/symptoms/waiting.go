@@ -11,6 +11,13 @@ func (s *Symptoms) Halted() bool {
 	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.QueueWaits(l) || reading.InHand(l) > 0 })
 }
 
+// InLongSafepoint means that the JVM has stood still for a second and longer, and does, while clients wait for it as
+// in front of a process that is halted: also those whose requests threads have in hand.
+func (s *Symptoms) InLongSafepoint() bool {
+	p := s.Now.Process
+	return !s.First && p != nil && p.InSafepoint != nil && *p.InSafepoint >= reading.LongWaiting && (reading.QueueWaits(s.Now) || reading.InHand(s.Now) > 0)
+}
+
 // StandsLong means that clients have waited for a second and more in front of a server that
 // seems to have room. Why is not known, but that is not ok.
 func (s *Symptoms) StandsLong() bool {

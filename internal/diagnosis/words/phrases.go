@@ -22,15 +22,22 @@ func Pause(s *symptoms.Symptoms) string {
 	case s.Either(reading.Stopped):
 		return "the process was stopped (state T)"
 	}
+	if s.Paused() && s.PausedOtherwise() {
+		return stoodFor(s) + ", for the greater part not for collections"
+	}
+	return stoodFor(s) + Heap(s)
+}
+
+func stoodFor(s *symptoms.Symptoms) string {
 	switch d := s.Pause(); {
 	case !s.Paused():
 		return "the JVM stood still"
 	case s.Now.Process.InSafepoint != nil && *s.Now.Process.InSafepoint >= d/2:
-		return phrase.Sprintf("the JVM has stood still for %s (a safepoint)", phrase.Seconds(d)) + Heap(s)
+		return phrase.Sprintf("the JVM has stood still for %s (a safepoint)", phrase.Seconds(d))
 	case d > s.Between():
-		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d)) + Heap(s)
+		return phrase.Sprintf("the JVM stood still for %s (safepoints)", phrase.Seconds(d))
 	default:
-		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints, %s of the time)", phrase.Seconds(d), phrase.Seconds(s.Between()), phrase.Percent(d.Seconds()/s.Between().Seconds())) + Heap(s)
+		return phrase.Sprintf("the JVM stood still for %s of the last %s (safepoints, %s of the time)", phrase.Seconds(d), phrase.Seconds(s.Between()), phrase.Percent(d.Seconds()/s.Between().Seconds()))
 	}
 }
 
