@@ -203,7 +203,7 @@ func (j *judge) okState() (state, numbers string) {
 	case j.s.Unacknowledged():
 		s = phrase.Capital(words.Unacknowledged(j.s))
 	case j.s.RequestsStand():
-		s = words.UnreadFor(j.s) + "; why is unknown"
+		s = words.UnreadFor(j.s)
 	case j.seenOnce():
 		s = "Nothing is lost so far, and what waits is seen for the first time"
 	case j.s.PausedMost() && reading.InHand(j.s.Now) > 0:

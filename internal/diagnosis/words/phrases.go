@@ -219,11 +219,11 @@ func GivenUp(l *model.Listener) string {
 
 // UnreadFor says that requests wait to be read, and whether anything is known to be lost.
 func UnreadFor(s *symptoms.Symptoms) string {
-	wait := "at least " + Waiting(s) + ", the first for at least " + phrase.Seconds(s.Now.Connections.Unread)
+	wait := "at least " + Waiting(s) + ", the first for over " + phrase.Seconds(s.Now.Connections.Unread) + "; why is unknown"
 	if s.Now.Losses == nil {
 		return phrase.Capital(wait)
 	}
-	return "Nothing is lost so far; " + wait
+	return "Nothing is lost; " + wait
 }
 
 // Starved says who waits for a process that does not run, or hardly does.
