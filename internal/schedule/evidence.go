@@ -3,6 +3,8 @@ package schedule
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
@@ -121,6 +123,23 @@ func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 	return out
 }
 
+// longestUnread are the processes, those first that were never read: nothing is known of them, and where
+// pods come and go there is not time enough for all.
+func (t *tasks) longestUnread(owners map[hostproc.ProcessKey]*facts.Watched) []hostproc.ProcessKey {
+	return slices.SortedFunc(maps.Keys(owners), func(a, b hostproc.ProcessKey) int {
+		return t.reads.of(a).last.Compare(t.reads.of(b).last)
+	})
+}
+
+// mayOverdraw: a first reading is made now and then whatever CPU time is saved up.
+func (t *tasks) mayOverdraw(p *pace, now time.Time) bool {
+	if !p.last.IsZero() || now.Sub(t.overdrawn) < firstGap {
+		return false
+	}
+	t.overdrawn = now
+	return true
+}
+
 // readProcesses reads the processes that are due.
 func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[model.ListenerID]*facts.Sampled) time.Duration {
 	s := t.scheduler
@@ -133,14 +152,17 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 		}
 	}
 	wait := time.Second
-	for key := range owners {
+	for _, key := range t.longestUnread(owners) {
 		p := t.reads.of(key)
 		due := p.due(now, inTrouble[key], s.options().ScanInterval, len(owners))
 		switch {
 		case due.After(now):
 			wait = min(wait, t.wait(due.Sub(now), inTrouble[key]))
-		case !inTrouble[key] && level < p.cost:
+		case !inTrouble[key] && level < p.cost && !t.mayOverdraw(p, now):
 			wait = min(wait, t.wait(saving(p.cost-level), false))
+			if p.last.IsZero() {
+				wait = min(wait, firstGap)
+			}
 		default:
 			cost := s.processes.Read(key)
 			s.bucket.spend(cost)

@@ -25,6 +25,9 @@ const (
 	calmRest    = 10 * time.Second
 	costlyPart  = 0.007
 	longestRest = 30 * time.Second
+	// firstGap is the least time between two first readings of processes for which no CPU time is
+	// saved up: of what was never read nothing is known at all.
+	firstGap = 100 * time.Millisecond
 	// leastCost is the least that a calm reading is taken to cost: waking up for it, and
 	// the memory it leaves to be collected, take more than one that asks for little.
 	leastCost = 500 * time.Microsecond

@@ -81,3 +81,14 @@ func TestPacesAreForgotten(t *testing.T) {
 	require.Len(t, ps, 2)
 	require.Equal(t, time.Duration(4), ps.of(4).cost)
 }
+
+// A process that was never read is read now and then though no CPU time is saved up, one that is known
+// is not.
+func TestFirstReadingsOverdraw(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	tasks := &tasks{}
+	require.True(t, tasks.mayOverdraw(&pace{}, now))
+	require.False(t, tasks.mayOverdraw(&pace{}, now.Add(firstGap/2)), "another one so soon")
+	require.False(t, tasks.mayOverdraw(&pace{last: now}, now.Add(time.Minute)))
+	require.True(t, tasks.mayOverdraw(&pace{}, now.Add(time.Minute)))
+}

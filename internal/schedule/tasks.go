@@ -46,6 +46,7 @@ type tasks struct {
 	walks     paces[uint64] // by namespace
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
+	overdrawn time.Time     // the latest first reading of a process for which no CPU time was saved up
 	patience  time.Duration // with the discoveries of the first roster that is published
 	readings  int           // readings of what is in trouble, so far
 	pending   atomic.Bool   // another reading of an acceptor may decide

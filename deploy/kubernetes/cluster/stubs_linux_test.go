@@ -45,19 +45,24 @@ type stub struct {
 	began time.Time
 }
 
-// runningStubs are the stubs of this machine, by pid.
-func runningStubs() map[int]stub {
-	found := map[int]stub{}
+// socket is where a stub listens: each pod has a network namespace of its own.
+type socket struct {
+	netns uint64
+	port  uint16
+}
+
+// runningStubs are the stubs of this machine, by the socket that they have.
+func runningStubs() map[socket]stub {
+	found := map[socket]stub{}
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range files {
 		dir := filepath.Dir(file)
-		pid, _ := strconv.Atoi(filepath.Base(dir))
 		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
 		if string(bytes.TrimSpace(comm)) != "java" {
 			continue
 		}
 		env, _ := os.ReadFile(file)
-		one := stub{}
+		one, at := stub{}, socket{port: 8080}
 		for _, entry := range strings.Split(string(env), "\x00") {
 			name, value, _ := strings.Cut(entry, "=")
 			switch name {
@@ -69,11 +74,17 @@ func runningStubs() map[int]stub {
 				one.UID = value
 			case "TRUE_CONTAINER":
 				one.Container = value
+			case "LISTEN":
+				port, _ := strconv.ParseUint(value, 10, 16)
+				at.port = uint16(port)
 			}
 		}
-		if began, ok := beganAt(dir); ok && one.UID != "" {
+		if ns, err := os.Readlink(filepath.Join(dir, "ns/net")); err == nil {
+			_, _ = fmt.Sscanf(ns, "net:[%d]", &at.netns)
+		}
+		if began, ok := beganAt(dir); ok && one.UID != "" && at.netns != 0 {
 			one.began = began
-			found[pid] = one
+			found[at] = one
 		}
 	}
 	return found
@@ -160,8 +171,9 @@ func (f *follower) look() {
 	var said struct {
 		Listeners []struct {
 			Address string
+			Netns   uint64
+			Port    uint16
 			Pod     *struct{ Namespace, Name, Container, UID string }
-			Process *struct{ PID int }
 		}
 	}
 	before := runningStubs()
@@ -179,12 +191,13 @@ func (f *follower) look() {
 		}
 	}
 	for _, l := range said.Listeners {
-		if l.Process == nil || l.Pod == nil {
+		if l.Pod == nil {
 			continue
 		}
-		// Of a pid that was another's before, nothing is known.
-		one, is := after[l.Process.PID]
-		if was, there := before[l.Process.PID]; !is || there && was.key() != one.key() {
+		// The kernel gives a namespace the number of one that is gone: then nothing is known.
+		at := socket{l.Netns, l.Port}
+		one, is := after[at]
+		if was, there := before[at]; !is || there && was.key() != one.key() {
 			continue
 		}
 		got := podName{l.Pod.Namespace, l.Pod.Name, l.Pod.Container, l.Pod.UID}
