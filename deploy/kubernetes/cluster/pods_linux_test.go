@@ -142,7 +142,8 @@ func testFifty(t *testing.T, c *cluster, url string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t.Logf("RESULT series: %d before, at most %d while pods were replaced; listeners at most %d", calm, f.series, f.listed)
-	require.Less(t, f.series, calm*3/2)
+	// Counters of a hundred addresses that are closed stay (promexport.MaxRetained), some forty series of each.
+	require.Less(t, f.series, calm+100*45)
 	require.Less(t, f.listed, many*3/2)
 }
 
