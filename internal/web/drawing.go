@@ -5,9 +5,13 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
+
+// foldedEvery is how often the evidence of each card is drawn: it is folded, and half of what is sent.
+const foldedEvery = 3 * time.Second
 
 // drawing is the page of one choice as it is kept current, shared by all that have
 // it open: a snapshot is drawn once.
@@ -18,7 +22,8 @@ type drawing struct {
 	mu     sync.Mutex
 	latest *drawn
 	of     *model.Snapshot
-	column int64 // in which charts and lines were drawn
+	column int64     // in which charts and lines were drawn
+	folded time.Time // of the snapshot whose folded parts were drawn last
 }
 
 // drawn is a drawing at one moment. It is not changed.
@@ -108,7 +113,11 @@ func (s *Server) draw(d *drawing, snap *model.Snapshot) error {
 		column = snap.Time.Unix() / pastOf(d.choice.minutes).width
 	}
 	whole := d.latest == nil || column != d.column || next.layout != d.latest.layout
-	parts, err := s.parts(v, whole)
+	folded := whole || snap == nil || snap.Time.Sub(d.folded) >= foldedEvery
+	if folded && snap != nil {
+		d.folded = snap.Time
+	}
+	parts, err := s.parts(v, whole, folded)
 	if err != nil {
 		return err
 	}
@@ -139,8 +148,9 @@ func (v *view) layout() string {
 }
 
 // parts are the pieces of the page that change on their own, by element. Charts
-// and the lines of other listeners are drawn again with a new column of the charts.
-func (s *Server) parts(v *view, whole bool) (map[string]string, error) {
+// and the lines of other listeners are drawn again with a new column of the charts, what is folded
+// when it is foldedEvery old.
+func (s *Server) parts(v *view, whole, folded bool) (map[string]string, error) {
 	out := make(map[string]string)
 	var failed error
 	draw := func(id, name string, data any) {
@@ -158,7 +168,9 @@ func (s *Server) parts(v *view, whole bool) (map[string]string, error) {
 		draw(c.ID+"-h", "band", c)
 		draw(c.ID+"-s", "answer", c)
 		draw(c.ID+"-g", "flow", c)
-		draw(c.ID+"-f", "rest", c)
+		if folded {
+			draw(c.ID+"-f", "rest", c)
+		}
 		if whole {
 			draw(c.ID+"-c", "charts", c)
 		}
