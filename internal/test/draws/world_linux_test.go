@@ -1,6 +1,7 @@
 package draws
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,10 +91,15 @@ func (w *world) start() {
 	if w.account != nil { // while others come it is one of the clients
 		v.account = w.account
 	}
-	w.Until("the server answers", func() bool {
-		w.feed() // clients that come meanwhile may have all threads wait for the writer
-		return v.connection(w.Ctx) == answered
-	})
+	fed, enough := context.WithCancel(w.Ctx) // clients that come meanwhile may have all threads wait for the writer
+	go func() {
+		for fed.Err() == nil {
+			w.feed()
+			rig.Wait(fed, 50*time.Millisecond)
+		}
+	}()
+	w.Until("the server answers", func() bool { return v.connection(w.Ctx) == answered })
+	enough()
 	if w.agent != nil { // whose series of the listener are absent while it is down
 		w.Until("the agent has seen it", func() bool {
 			text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
