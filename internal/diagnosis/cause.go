@@ -75,6 +75,12 @@ func (j *judge) losingCause() model.Cause {
 		if present := j.presentCause(); j.s.ConnectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}
+	case model.CauseCPUSaturated:
+		// At the start of a burst the acceptor of a busy machine waits for a CPU, too. What drops now is
+		// the limit that was reached since, unless that is so because the busy threads lack a CPU.
+		if present := j.presentCause(); j.s.ConnectionsFull && j.s.DroppedFor(model.CauseMaxConnections) > 0 && present != model.CauseNone {
+			c = present
+		}
 	}
 	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) {
 		return model.CauseMaxThreads

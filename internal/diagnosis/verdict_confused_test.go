@@ -221,6 +221,11 @@ func scenariosStalls() []scenario {
 			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
+			name: "a burst on a busy machine: first the acceptor waits for a CPU, then all connections are taken", before: tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 4*time.Second),
+			now:    tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 5*time.Second).lost(model.CauseCPUSaturated, syn, 21).lost(model.CauseMaxConnections, syn, 20),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
+		},
+		{
 			name: "F4 a stop that fell between two snapshots", before: loaded(),
 			now: loaded().lost(model.CauseSlowAccept, syn, 210).do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond
