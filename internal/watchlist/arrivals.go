@@ -49,8 +49,10 @@ func (a *arrivals) settling(now time.Time) bool {
 	return !a.latest.IsZero() && now.Sub(a.latest) < settling
 }
 
-// SeesArrivals reports whether Arrived is of use.
-func (l *Lister) SeesArrivals() bool { return l.arrivals != nil }
+// SeesArrivals reports whether Arrived is of use: the latest list has found a folder of a kubelet.
+func (l *Lister) SeesArrivals() bool {
+	return l.arrivals != nil && slices.ContainsFunc(l.arrivals.changed, func(t time.Time) bool { return !t.IsZero() })
+}
 
 // Arrived reports whether pods have come or gone since the latest list.
 func (l *Lister) Arrived() bool {

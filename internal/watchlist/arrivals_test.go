@@ -18,8 +18,8 @@ func TestPodsThatArriveAreNoticed(t *testing.T) {
 	require.False(t, l.Arrived())
 	now := time.Now()
 	l.arrivals = newArrivals(logs)
-	require.True(t, l.SeesArrivals())
 	require.False(t, l.arrivals.list(now), "the first list finds what is there")
+	require.False(t, l.SeesArrivals(), "no kubelet is here")
 	require.False(t, l.Arrived())
 
 	for i, folder := range []string{"pods", "containers"} {
@@ -27,6 +27,7 @@ func TestPodsThatArriveAreNoticed(t *testing.T) {
 		require.True(t, l.Arrived(), "a kubelet has begun")
 		now = now.Add(time.Minute)
 		require.True(t, l.arrivals.list(now))
+		require.True(t, l.SeesArrivals())
 		require.False(t, l.Arrived())
 		require.True(t, l.Settling(now.Add(settling-1)))
 		require.False(t, l.Settling(now.Add(settling)))
