@@ -27,7 +27,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux := http.NewServeMux()
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	made := newMakers(ledger)
-	lasting := streams{shares.NewPlaces(maxStreams, ledger.Resource("streams"))}
+	lasting := streams{shares.NewSlots(maxStreams, ledger.Resource("streams"))}
 	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(withShares(ledger, withIncidents(recorder, reloads.withState(snapshot))), o.Now(), build), o.Log)))
 	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)

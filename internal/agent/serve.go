@@ -194,28 +194,28 @@ func Linger(ctx context.Context, delay time.Duration, log *slog.Logger) (lingeri
 // maxStreams is how many open pages are kept current.
 const maxStreams = 64
 
-// streams serves what lasts. It has a bound of its own: a connection that has a place in
+// streams serves what lasts. It has a bound of its own: a connection that has a slot in
 // it no longer counts among those of the port, and ends with it. Over HTTP/2 it has
 // others' requests, too, and counts.
-type streams struct{ places *shares.Places }
+type streams struct{ slots *shares.Slots }
 
 func (s streams) serve(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, end := context.WithCancel(r.Context())
 		defer end()
 		conn := boundedBy(r)
-		place := s.places.Take(shares.Client(r.RemoteAddr), func() {
+		slot := s.slots.Take(shares.Client(r.RemoteAddr), func() {
 			end()
 			if conn != nil && r.ProtoMajor == 1 { // it may be waiting for its client to read
 				_ = conn.shut()
 			}
 		})
-		if place == nil {
+		if slot == nil {
 			w.Header().Set("Retry-After", "10")
 			reply(w, http.StatusServiceUnavailable, fmt.Sprintf("%d pages are open and updated: close one, or reload this one by hand\n", maxStreams))
 			return
 		}
-		defer place.Leave()
+		defer slot.Leave()
 		if conn != nil && r.ProtoMajor == 1 {
 			w.Header().Set("Connection", "close")
 			conn.apart()

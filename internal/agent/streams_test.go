@@ -50,7 +50,7 @@ func TestOpenPagesLeaveRoomForScrapes(t *testing.T) {
 // Who has all the open pages gives them up for others', one for each of theirs.
 func TestStreamsAreShared(t *testing.T) {
 	ledger := testLedger()
-	s := streams{shares.NewPlaces(maxStreams, ledger.Resource("streams"))}
+	s := streams{shares.NewSlots(maxStreams, ledger.Resource("streams"))}
 	var ended, began atomic.Int32
 	h := s.serve(func(_ http.ResponseWriter, r *http.Request) {
 		began.Add(1)

@@ -62,7 +62,7 @@ func Compose(state *State, f *facts.View, opt Options) *Draft {
 	for i := range f.Namespaces {
 		d.count(&f.Namespaces[i])
 	}
-	d.Gone = f.Retained
+	d.Retired = f.Retained
 	d.down()
 	d.stacks()
 	reading.ShareExecutors(d.Listeners)
@@ -150,7 +150,7 @@ func (s *State) meet(f *facts.View) {
 		}
 		h.meet(w, s.list.At)
 	}
-	s.figures.Keep(live)
+	s.figures.Retain(live)
 	maps.DeleteFunc(s.histories, func(id model.ListenerID, _ *history) bool {
 		n := f.Namespace(id.NetNS)
 		return !live[id] && (n == nil || n.Accounts[id] == nil)

@@ -19,7 +19,7 @@ func (d *Draft) latched(l *model.Listener) int {
 	case !ok || !acceptorExpected(l) || l.Connections == nil || l.Connections.Age > lately:
 		return 0
 	case !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit:
-		return l.Connections.Held()
+		return l.Connections.SlotsInUse()
 	}
 	return j.Turned
 }

@@ -86,7 +86,7 @@ func TestTheLatchIsNoFlicker(t *testing.T) {
 		})
 		held := 0
 		if latched {
-			held = l.Connections.Held()
+			held = l.Connections.SlotsInUse()
 		}
 		s.judge(l, nil, &judged{now: now, every: time.Second, latched: held, t: reading.DefaultThresholds()})
 		now = now.Add(time.Second)

@@ -14,8 +14,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 )
 
-// Place is where a listener is and whose it is.
-type Place struct {
+// Identity is where a listener is and whose it is.
+type Identity struct {
 	Address string `json:"address,omitempty" jsonschema:"absent where nothing listens on the port"`
 	Port    uint16 `json:"port"`
 	NetNS   uint64 `json:"netns,omitempty" jsonschema:"inode of its network namespace"`
@@ -25,8 +25,8 @@ type Place struct {
 	Server  string `json:"server,omitempty"`
 }
 
-func placeOf(l *api.Listener) Place {
-	out := Place{Address: l.Address, Port: l.Port, NetNS: l.NetNS}
+func identityOf(l *api.Listener) Identity {
+	out := Identity{Address: l.Address, Port: l.Port, NetNS: l.NetNS}
 	if p := l.Process; p != nil {
 		out.PID, out.Process = p.PID, p.Comm
 	}
@@ -41,14 +41,14 @@ func placeOf(l *api.Listener) Place {
 
 // Line is a listener in brief.
 type Line struct {
-	Place
+	Identity
 	Status  string `json:"status" jsonschema:"down, losing, saturated, warning or ok"`
 	Cause   string `json:"cause,omitempty" jsonschema:"the limit that turns clients away or makes them wait; the tool explain has its runbook"`
 	Summary string `json:"summary"`
 }
 
 func lineOf(l *api.Listener) Line {
-	return Line{placeOf(l), l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary}
+	return Line{identityOf(l), l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary}
 }
 
 // Lines are the listeners, the worst first.

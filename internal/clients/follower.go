@@ -58,23 +58,23 @@ type Follower struct {
 	source Source
 	open   Opener
 
-	mu     sync.Mutex // of what follows; it is not held while the kernel is asked
-	places map[uint64]*place
-	beyond int // namespaces for which there was no tap
+	mu         sync.Mutex // of what follows; it is not held while the kernel is asked
+	namespaces map[uint64]*namespace
+	beyond     int // namespaces for which there was no tap
 }
 
 const (
-	// maxPlaces bounds the taps. Up to fewPlaces of them have a large ring from the
+	// maxNamespaces bounds the taps. Up to fewPlaces of them have a large ring from the
 	// start.
-	maxPlaces = 64
-	fewPlaces = 4
+	maxNamespaces = 64
+	fewNamespaces = 4
 	// retryAfter is when a namespace that could not be tapped is tried again.
 	retryAfter = time.Minute
 )
 
 // NewFollower follows the snapshots of source.
 func NewFollower(mode Mode, source Source, open Opener) *Follower {
-	return &Follower{mode: mode, source: source, open: open, places: make(map[uint64]*place)}
+	return &Follower{mode: mode, source: source, open: open, namespaces: make(map[uint64]*namespace)}
 }
 
 // Run keeps the taps as the snapshots want them, until ctx is done. It fails in Mode On
@@ -107,7 +107,7 @@ func (f *Follower) Add(s *model.Snapshot) *model.Snapshot {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, p := range f.places {
+	for _, p := range f.namespaces {
 		p.update(s)
 	}
 	return f.merge(s)
@@ -124,7 +124,7 @@ func (f *Follower) Tend(s *model.Snapshot) error {
 		p.close()
 	}
 	for _, w := range wanted {
-		p := f.place(w.NetNS)
+		p := f.namespace(w.NetNS)
 		if p == nil {
 			continue
 		}
@@ -157,24 +157,24 @@ func (f *Follower) Tend(s *model.Snapshot) error {
 	return nil
 }
 
-// place is that of a namespace, nil where there are too many.
-func (f *Follower) place(netns uint64) *place {
+// namespace is that of a namespace, nil where there are too many.
+func (f *Follower) namespace(netns uint64) *namespace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := f.places[netns]
+	p := f.namespaces[netns]
 	if p == nil {
-		if len(f.places) == maxPlaces {
+		if len(f.namespaces) == maxNamespaces {
 			f.beyond++
 			return nil
 		}
-		p = newPlace(netns)
-		f.places[netns] = p
+		p = newNamespace(netns)
+		f.namespaces[netns] = p
 	}
 	return p
 }
 
 // due reports whether a tap is to be opened, and takes note of it.
-func (p *place) due(now time.Time) bool {
+func (p *namespace) due(now time.Time) bool {
 	if p.tap != nil || !p.tried.IsZero() && now.Sub(p.tried) < retryAfter {
 		return false
 	}
@@ -182,15 +182,15 @@ func (p *place) due(now time.Time) bool {
 	return true
 }
 
-// unwanted takes out the places that are not wanted any more.
-func (f *Follower) unwanted(wanted []Where) (out []*place) {
+// unwanted takes out the namespaces that are not wanted any more.
+func (f *Follower) unwanted(wanted []Where) (out []*namespace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.beyond = 0
-	for id, p := range f.places {
+	for id, p := range f.namespaces {
 		if !slices.ContainsFunc(wanted, func(w Where) bool { return w.NetNS == id }) {
 			out = append(out, p)
-			delete(f.places, id)
+			delete(f.namespaces, id)
 		}
 	}
 	return out
@@ -234,7 +234,7 @@ func wantedOf(s *model.Snapshot) []Where {
 	}
 	out := make([]Where, 0, len(byID))
 	for _, w := range byID {
-		w.Many = len(byID) > fewPlaces
+		w.Many = len(byID) > fewNamespaces
 		slices.Sort(w.Ports)
 		w.Ports = slices.Compact(w.Ports)
 		out = append(out, *w)

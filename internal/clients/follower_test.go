@@ -73,7 +73,7 @@ func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.
 		Time: f.now, Interval: interval, Listeners: listeners,
 		Targets: []model.Target{{Port: 8080, NetNS: netns}},
 		NetNS:   []model.NetNS{{ID: netns, Sysctl: map[string]int{"tcp_synack_retries": 4}}},
-		Gone:    f.gone,
+		Retired: f.gone,
 	}
 	require.NoError(f.t, f.follower.Tend(f.snapshot))
 	return f.follower.Add(f.snapshot)
@@ -290,10 +290,10 @@ func TestTotalsSurviveARestart(t *testing.T) {
 	f.now = f.now.Add(time.Second)
 	f.snapshot = &model.Snapshot{
 		Time: f.now, Interval: time.Minute, Listeners: []model.Listener{down(8080)},
-		Gone: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
+		Retired: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
 	}
 	require.NoError(t, f.follower.Tend(f.snapshot))
-	require.EqualValues(t, 3, f.follower.Add(f.snapshot).Gone[0].Totals.Clients.Outcomes[model.ClientStalled])
+	require.EqualValues(t, 3, f.follower.Add(f.snapshot).Retired[0].Totals.Clients.Outcomes[model.ClientStalled])
 	s := f.look(time.Minute, listener("[::]:8080"))
 	require.EqualValues(t, 3, s.Listeners[0].Totals.Clients.Outcomes[model.ClientStalled])
 }

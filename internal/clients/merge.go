@@ -20,25 +20,25 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 	for i := range out.Listeners {
 		f.listener(base, &out.Listeners[i])
 	}
-	out.Gone = slices.Clone(base.Gone)
-	for i := range out.Gone {
-		if a := accountOf(f.places, out.Gone[i].ID); a != nil {
-			out.Gone[i].Totals.Clients = new(a.totals)
+	out.Retired = slices.Clone(base.Retired)
+	for i := range out.Retired {
+		if a := accountOf(f.namespaces, out.Retired[i].ID); a != nil {
+			out.Retired[i].Totals.Clients = new(a.totals)
 			if !a.plain {
-				out.Gone[i].Totals.Clients.Answers = model.ClientAnswers{}
+				out.Retired[i].Totals.Clients.Answers = model.ClientAnswers{}
 			}
 		}
 	}
 	out.Targets = slices.Clone(base.Targets)
 	for i := range out.Targets {
 		t := &out.Targets[i]
-		if p := f.places[t.NetNS]; p != nil && p.tap != nil {
+		if p := f.namespaces[t.NetNS]; p != nil && p.tap != nil {
 			t.Refused = new(p.account(portOnly(t.Port)).totals.Outcomes[model.ClientRefused])
 		}
 	}
 	out.NetNS = slices.Clone(base.NetNS)
 	for i := range out.NetNS {
-		if p := f.places[out.NetNS[i].ID]; p != nil && p.tap != nil {
+		if p := f.namespaces[out.NetNS[i].ID]; p != nil && p.tap != nil {
 			out.NetNS[i].LetInElsewhere = p.conservation.elsewhere()
 		}
 	}
@@ -48,7 +48,7 @@ func (f *Follower) merge(base *model.Snapshot) *model.Snapshot {
 
 // listener puts clients into one entry of the copy.
 func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
-	p := f.places[l.ID.NetNS]
+	p := f.namespaces[l.ID.NetNS]
 	if p == nil || p.tap == nil || sharesAddress(base, l) {
 		return
 	}
@@ -122,8 +122,8 @@ func alone(s *model.Snapshot, l *model.Listener) bool {
 
 // unavailable says once why handshakes are not followed somewhere.
 func (f *Follower) unavailable() (out []model.Unavailable) {
-	for _, id := range f.sortedPlaces() {
-		if err := f.places[id].err; err != nil {
+	for _, id := range f.sortedNamespaces() {
+		if err := f.namespaces[id].err; err != nil {
 			u := model.Unavailable{What: "clients by outcome: handshakes", Why: err.Error()}
 			switch {
 			case errors.Is(err, syscall.EAFNOSUPPORT):
@@ -131,7 +131,7 @@ func (f *Follower) unavailable() (out []model.Unavailable) {
 			case errors.Is(err, fs.ErrPermission):
 				u.Why, u.How = "packets cannot be read without CAP_NET_RAW", "grant CAP_NET_RAW to count clients beside packets; --handshakes=off leaves this line out"
 			}
-			if len(f.places) > 1 {
+			if len(f.namespaces) > 1 {
 				u.What += fmt.Sprintf(" of network namespace %d", id)
 			}
 			if !slices.ContainsFunc(out, func(o model.Unavailable) bool { return o.Why == u.Why }) {
@@ -142,16 +142,16 @@ func (f *Follower) unavailable() (out []model.Unavailable) {
 	if f.beyond > 0 {
 		out = append(out, model.Unavailable{
 			What: "clients by outcome: handshakes of " + phrase.Count(f.beyond, "network namespace"),
-			Why:  phrase.Sprintf("handshakes are followed in at most %d network namespaces", maxPlaces),
+			Why:  phrase.Sprintf("handshakes are followed in at most %d network namespaces", maxNamespaces),
 			How:  "watch fewer namespaces with one agent",
 		})
 	}
 	return out
 }
 
-func (f *Follower) sortedPlaces() []uint64 {
-	ids := make([]uint64, 0, len(f.places))
-	for id := range f.places {
+func (f *Follower) sortedNamespaces() []uint64 {
+	ids := make([]uint64, 0, len(f.namespaces))
+	for id := range f.namespaces {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)

@@ -15,7 +15,7 @@ const unseenFor = 2 * time.Second
 func (f *Follower) unseen(s *model.Snapshot) (out []model.Unavailable) {
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
-		a := accountOf(f.places, l.ID)
+		a := accountOf(f.namespaces, l.ID)
 		if a == nil || !l.Listening() {
 			continue
 		}

@@ -65,8 +65,8 @@ func (fs *Figures) less(id model.ListenerID, n int, at time.Time, c *model.Conne
 	return now.less
 }
 
-// Keep forgets what is not live.
-func (fs *Figures) Keep(live map[model.ListenerID]bool) {
+// Retain forgets what is not live.
+func (fs *Figures) Retain(live map[model.ListenerID]bool) {
 	maps.DeleteFunc(fs.walks, func(id model.ListenerID, _ figure) bool { return !live[id] })
 }
 

@@ -40,7 +40,7 @@ func TestActuatorsFiguresOfTheTimeBefore(t *testing.T) {
 	async := asked(0, after(5))
 	require.Same(t, async, fs.Current(id, async, serving(8), after(5.5)))
 	require.Same(t, async, fs.Current(id, async, serving(9), after(9)))
-	fs.Keep(nil)
+	fs.Retain(nil)
 	require.Same(t, async, fs.Current(id, async, serving(8), after(5.5)), "a snapshot has no walk before")
 
 	require.Nil(t, fs.Current(id, nil, serving(1), begin))

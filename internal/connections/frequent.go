@@ -13,13 +13,13 @@ import (
 // at most n divided by one more than the places there are, and exact while there
 // are no more addresses than places.
 type frequent struct {
-	addresses [frequentPlaces]netip.Addr
-	counts    [frequentPlaces]int
+	addresses [frequentSlots]netip.Addr
+	counts    [frequentSlots]int
 }
 
 const (
-	frequentPlaces = 8
-	topPeers       = 5
+	frequentSlots = 8
+	topPeers      = 5
 )
 
 func (f *frequent) add(a netip.Addr) {

@@ -31,7 +31,7 @@ func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock fun
 	d.err = proc.SocketInodes(pid, func(inode uint32) { d.inodes = append(d.inodes, inode) })
 	slices.Sort(d.inodes)
 	d.at, d.cost = at, clock().Sub(start)
-	if errors.Is(d.err, hostproc.ErrGone) {
+	if errors.Is(d.err, hostproc.ErrNoProcess) {
 		d.err = nil
 	}
 	return true

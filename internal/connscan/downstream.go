@@ -77,8 +77,8 @@ func newOutgoingMemory() outgoingMemory {
 	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), room: threads.Room{Files: keptFiles}}
 }
 
-// wantsOutgoing reports whether the next walk is to take outgoing connections along.
-func (s *Scanner) wantsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
+// needsOutgoing reports whether the next walk is to take outgoing connections along.
+func (s *Scanner) needsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
 	last, ok := s.peers.last[netns]
 	if !ok || now.Sub(last.at) >= restful {
 		return true
@@ -257,8 +257,8 @@ func (s *Scanner) Close() {
 	}
 }
 
-// keepProcesses forgets all but those of a roster.
-func (s *Scanner) keepProcesses(r *facts.Watchlist) {
+// retainProcesses forgets all but those of a roster.
+func (s *Scanner) retainProcesses(r *facts.Watchlist) {
 	owners := r.Owners()
 	for key := range s.peers.processes {
 		if owners[key] == nil {

@@ -164,7 +164,7 @@ const descriptorsRead = 1024
 // its descriptors.
 func (s *Scanner) holdsOf(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
 	hits := 0
-	read, _ := openfiles.SampleSockets(s.proc, key.PID, descriptorsRead, func(inode uint32) {
+	read, _ := openfiles.SubsetOfSockets(s.proc, key.PID, descriptorsRead, func(inode uint32) {
 		if _, ok := live[inode]; ok {
 			hits++
 		}

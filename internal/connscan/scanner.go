@@ -52,8 +52,8 @@ func (s *Scanner) memory(netns uint64) *memory {
 	return t
 }
 
-// Keep forgets what is not in a list.
-func (s *Scanner) Keep(r *facts.Watchlist) {
+// Retain forgets what is not in a list.
+func (s *Scanner) Retain(r *facts.Watchlist) {
 	if s.of == r {
 		return
 	}
@@ -79,8 +79,8 @@ func (s *Scanner) Keep(r *facts.Watchlist) {
 			delete(s.busy, id)
 		}
 	}
-	s.keepProcesses(r)
-	s.figures.Keep(live)
+	s.retainProcesses(r)
+	s.figures.Retain(live)
 }
 
 // Remembered is how many connections of watched ports are known so that they can be

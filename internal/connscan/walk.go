@@ -28,7 +28,7 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 	out := s.searchPorts(r, n)
 	before := namespace.TurnoverOf(n)
 	var scan *downstream.Scan
-	if s.wantsOutgoing(kept, n.ID, start) {
+	if s.needsOutgoing(kept, n.ID, start) {
 		scan = &s.peers.scan
 	}
 	w := s.peers.reading(start, r, n, kept, out, scan)

@@ -89,7 +89,7 @@ func TestLimitAtTheLatch(t *testing.T) {
 			Connector:   &model.Connector{MaxConnections: tt.configured},
 			Connections: &model.Connections{Accepted: 60, Reset: tt.reset, Partial: tt.partial},
 		}
-		got, _ := reading.Infer(nil, l, l.Connections.Held())
+		got, _ := reading.Infer(nil, l, l.Connections.SlotsInUse())
 		if tt.want == 0 {
 			require.Equal(t, l.Connector, got, tt.name)
 			continue

@@ -274,7 +274,7 @@ func (j *judge) countNumbers() string {
 			parts = append(parts, phrase.Sprintf("%d of %d threads busy", busy, most))
 		}
 	}
-	if n, ok := reading.Held(j.s.Now); ok {
+	if n, ok := reading.SlotsInUse(j.s.Now); ok {
 		s := phrase.Count(n, "connection")
 		if reading.ConnectionLimit(j.s.Now) == reading.LimitKnown && !reading.UncertainLimit(j.s.Now) {
 			s = phrase.Sprintf("%d of %d connections", n, j.s.Now.Connector.MaxConnections.Value)

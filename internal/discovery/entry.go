@@ -109,7 +109,7 @@ func (d *Discoverer) forget() {
 	if len(d.entries) < maxRemembered {
 		return
 	}
-	var have shares.Tally
+	var have shares.Counts
 	for _, e := range d.entries {
 		have.Add(e.Owner, 1)
 	}

@@ -84,7 +84,7 @@ func (m *Memory) Next(at time.Time, list []Connection, busy *int) *model.Downstr
 // atRest is how many of what is in flight no request that is being served can
 // account for; negative where that is not known. Only a process that serves fewer
 // requests than are in flight proves it.
-func atRest(order []*tally, busy *int) int {
+func atRest(order []*peerCounts, busy *int) int {
 	if busy == nil {
 		return -1
 	}
@@ -117,7 +117,7 @@ func (m *Memory) remember(at time.Time, list []Connection, elapsed time.Duration
 
 // record adds the reading to each peer's past. busy is negative where the process
 // is not at rest.
-func (m *Memory) record(at time.Time, elapsed time.Duration, peers map[netip.AddrPort]*tally, busy int) {
+func (m *Memory) record(at time.Time, elapsed time.Duration, peers map[netip.AddrPort]*peerCounts, busy int) {
 	next := make(map[netip.AddrPort]*history, len(peers))
 	for address, t := range peers {
 		h := m.peers[address]

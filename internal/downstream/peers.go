@@ -15,8 +15,8 @@ const MaxPeers = 20
 // MaxKnown bounds the peers that are counted at all.
 const maxKnown = 1000
 
-// tally counts the connections to one peer.
-type tally struct {
+// peerCounts counts the connections to one peer.
+type peerCounts struct {
 	model.Peer
 	sum   time.Duration // of the ages in flight
 	begun int           // requests since the reading before
@@ -24,8 +24,8 @@ type tally struct {
 
 // count sums the connections of a process by peer. elapsed is the time since the
 // reading before, 0 for the first.
-func count(list []Connection, m *Memory, elapsed time.Duration) (map[netip.AddrPort]*tally, bool) {
-	peers := make(map[netip.AddrPort]*tally)
+func count(list []Connection, m *Memory, elapsed time.Duration) (map[netip.AddrPort]*peerCounts, bool) {
+	peers := make(map[netip.AddrPort]*peerCounts)
 	partial := false
 	for i := range list {
 		c := &list[i]
@@ -35,7 +35,7 @@ func count(list []Connection, m *Memory, elapsed time.Duration) (map[netip.AddrP
 				partial = true
 				continue
 			}
-			t = &tally{Peer: model.Peer{Address: c.Remote}}
+			t = &peerCounts{Peer: model.Peer{Address: c.Remote}}
 			peers[c.Remote] = t
 		}
 		t.add(c, m.flight(c, elapsed), m.since(c), elapsed)
@@ -43,7 +43,7 @@ func count(list []Connection, m *Memory, elapsed time.Duration) (map[netip.AddrP
 	return peers, partial
 }
 
-func (t *tally) add(c *Connection, f Flight, connecting, elapsed time.Duration) {
+func (t *peerCounts) add(c *Connection, f Flight, connecting, elapsed time.Duration) {
 	t.Connections++
 	switch f {
 	case InFlight:
@@ -63,15 +63,15 @@ func (t *tally) add(c *Connection, f Flight, connecting, elapsed time.Duration) 
 }
 
 // ranked are the peers, those with most in flight first.
-func ranked(peers map[netip.AddrPort]*tally) []*tally {
-	out := make([]*tally, 0, len(peers))
+func ranked(peers map[netip.AddrPort]*peerCounts) []*peerCounts {
+	out := make([]*peerCounts, 0, len(peers))
 	for _, t := range peers {
 		if t.InFlight > 0 {
 			t.Mean = t.sum / time.Duration(t.InFlight)
 		}
 		out = append(out, t)
 	}
-	slices.SortFunc(out, func(a, b *tally) int {
+	slices.SortFunc(out, func(a, b *peerCounts) int {
 		return cmp.Or(
 			cmp.Compare(b.InFlight+b.Connecting, a.InFlight+a.Connecting),
 			cmp.Compare(b.Connections, a.Connections),
@@ -82,7 +82,7 @@ func ranked(peers map[netip.AddrPort]*tally) []*tally {
 }
 
 // rest sums the peers beyond the bound.
-func rest(list []*tally) *model.Peer {
+func rest(list []*peerCounts) *model.Peer {
 	if len(list) == 0 {
 		return nil
 	}

@@ -70,7 +70,7 @@ func judged(prev, cur Reading, phases Phases) Judgement {
 
 func TestJudge(t *testing.T) {
 	walked := func(held, idle, limit int) Phases {
-		return Phases{Walked: true, Held: held, Idle: idle, MaxConnections: Known(limit)}
+		return Phases{Walked: true, SlotsInUse: held, Idle: idle, MaxConnections: Known(limit)}
 	}
 	none := Reading{}
 	ran := acceptor(func(a *Acceptor) { a.Switches, a.Ran = a.Switches+1, a.Ran+1 })
@@ -176,7 +176,7 @@ func TestJudge(t *testing.T) {
 		{"the latch", at(0, parked), at(20*ms, parked), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"the latch, whatever the configuration says", at(0, parked), at(20*ms, parked), walked(1, 0, 10), model.CauseMaxConnections, StrengthAcceptor},
 		{"the latch, idle connections", at(0, parked), at(20*ms, parked), walked(10, 6, 10), model.CauseKeepAliveIdle, StrengthAcceptor},
-		{"the latch, idle connections long ago", at(0, parked), at(20*ms, parked), Phases{Walked: true, Held: 10, Idle: 9, Age: time.Minute}, model.CauseMaxConnections, StrengthAcceptor},
+		{"the latch, idle connections long ago", at(0, parked), at(20*ms, parked), Phases{Walked: true, SlotsInUse: 10, Idle: 9, Age: time.Minute}, model.CauseMaxConnections, StrengthAcceptor},
 		{"parked, one reading", none, at(20*ms, parked), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"parked, too close", at(0, parked), at(19*ms, parked), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"parked elsewhere", at(0, parked), at(20*ms, parked, acceptor(func(a *Acceptor) { a.Futex++ })), Phases{}, model.CauseAcceptQueue, StrengthNone},
@@ -218,16 +218,16 @@ func TestJudge(t *testing.T) {
 		{"at the limit by count", none, at(0, noAcceptor), walked(10, 0, 10), model.CauseMaxConnections, StrengthPhases},
 		{"at the limit by count, but for what a walk misses", none, at(0, noAcceptor), walked(98, 0, 100), model.CauseMaxConnections, StrengthPhases},
 		{"at the limit by count, idle", none, at(0, noAcceptor), walked(10, 9, 10), model.CauseKeepAliveIdle, StrengthPhases},
-		{"at the limit long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 6 * time.Second, Held: 10, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"at the limit long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 6 * time.Second, SlotsInUse: 10, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
 		{"room", none, at(0, noAcceptor), walked(97, 0, 100), model.CauseAcceptQueue, StrengthNone},
 		{"room, and accepts go on", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(2)), walked(97, 0, 100), model.CauseSlowAccept, StrengthPhases},
 		{"room, and nothing is accepted", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(1)), walked(97, 0, 100), model.CauseAcceptQueue, StrengthNone},
 		{"no limit of connections, and accepts go on", at(0, noAcceptor, accepted(1)), at(20*ms, noAcceptor, accepted(2)), walked(97, 0, -1), model.CauseSlowAccept, StrengthPhases},
 		{"running, and accepts go on", at(0, does(Runnable), accepted(1)), at(20*ms, does(Runnable), accepted(2), acceptor(func(a *Acceptor) { a.CPUTime = 9 * ms })), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
-		{"room long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 2 * time.Second, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
-		{"room by a part", none, at(0, noAcceptor), Phases{Walked: true, Partial: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
-		{"room below an uncertain limit", none, at(0, noAcceptor), Phases{Walked: true, Uncertain: true, Held: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
-		{"no limit known", none, at(0, noAcceptor), Phases{Walked: true, Held: 1}, model.CauseAcceptQueue, StrengthNone},
+		{"room long ago", none, at(0, noAcceptor), Phases{Walked: true, Age: 2 * time.Second, SlotsInUse: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"room by a part", none, at(0, noAcceptor), Phases{Walked: true, Partial: true, SlotsInUse: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"room below an uncertain limit", none, at(0, noAcceptor), Phases{Walked: true, Uncertain: true, SlotsInUse: 1, MaxConnections: Known(10)}, model.CauseAcceptQueue, StrengthNone},
+		{"no limit known", none, at(0, noAcceptor), Phases{Walked: true, SlotsInUse: 1}, model.CauseAcceptQueue, StrengthNone},
 		{"nothing at all", none, Reading{}, Phases{}, model.CauseAcceptQueue, StrengthNone},
 	} {
 		j := judged(tt.prev, tt.cur, tt.phases)
@@ -257,7 +257,7 @@ func TestPending(t *testing.T) {
 	require.True(t, judged(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), Phases{}).Pending)
 	require.False(t, judged(at(0, does(Sleeping)), at(100*ms, does(Sleeping)), Phases{}).Pending)
 	require.False(t, judged(at(0), at(100*ms), Phases{}).Pending)
-	room := Phases{Walked: true, Held: 15, MaxConnections: Known(60)}
+	room := Phases{Walked: true, SlotsInUse: 15, MaxConnections: Known(60)}
 	require.True(t, judged(at(0, parked, noSafepoints), at(100*ms, parked, noSafepoints), room).Pending, "room by what is configured, but it sleeps")
 	require.False(t, judged(at(0, noAcceptor), at(100*ms, noAcceptor), room).Pending)
 }

@@ -38,7 +38,7 @@ func (p *Phases) limit() (int, bool) {
 func (m *Moment) AtLimit() bool {
 	p := m.phases
 	limit, ok := p.limit()
-	return ok && p.Walked && p.Age <= limitAge && p.Held >= limit
+	return ok && p.Walked && p.Age <= limitAge && p.SlotsInUse >= limit
 }
 
 // Room reports whether slots were free, for certain, at the nearest walk.
@@ -48,12 +48,12 @@ func (m *Moment) Room() bool {
 		return false
 	}
 	limit, limited := p.limit()
-	return !limited || p.Held < limit
+	return !limited || p.SlotsInUse < limit
 }
 
 // MostlyIdle reports whether most of the slots were held by idle connections. Idle
 // connections that are counted too low cannot be too many.
 func (m *Moment) MostlyIdle() bool {
 	p := m.phases
-	return p.Walked && p.Age <= limitAge && p.Held > 0 && model.MostlyIdle(p.Idle, p.Held)
+	return p.Walked && p.Age <= limitAge && p.SlotsInUse > 0 && model.MostlyIdle(p.Idle, p.SlotsInUse)
 }

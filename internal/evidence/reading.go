@@ -112,12 +112,12 @@ type CPULimit struct {
 
 // Phases is what the nearest walk of the connections said.
 type Phases struct {
-	Walked  bool
-	Age     time.Duration
-	Partial bool   // the walk was cut short: too few were counted
-	Held    int    // connection slots in use: accepted and reset
-	Set     uint64 // differs where others are held
-	Idle    int    // of them between two requests, or silent; 0 where most of them may be in service
+	Walked     bool
+	Age        time.Duration
+	Partial    bool   // the walk was cut short: too few were counted
+	SlotsInUse int    // connection slots in use: accepted and reset
+	Set        uint64 // differs where others are held
+	Idle       int    // of them between two requests, or silent; 0 where most of them may be in service
 
 	MaxConnections Value[int] // negative: no limit
 	Uncertain      bool       // the limit may be overruled by what could not be read

@@ -119,7 +119,7 @@ func TestTurnover(t *testing.T) {
 		for i, w := range tt.walks {
 			r := at(time.Duration(i)*180*ms, does(tt.does), func(r *Reading) { r.Queued = Known(w.queued) },
 				acceptor(func(a *Acceptor) { a.Switches += uint64(i) }))
-			last = track.Judge(r, Phases{Walked: true, Held: w.held, Set: w.set, Partial: tt.partial}, causes.OfMoment)
+			last = track.Judge(r, Phases{Walked: true, SlotsInUse: w.held, Set: w.set, Partial: tt.partial}, causes.OfMoment)
 		}
 		require.Equal(t, tt.want, last.Turned, name)
 		if tt.want > 0 {

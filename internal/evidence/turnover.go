@@ -38,15 +38,15 @@ func (t *turnover) take(r *Reading, p *Phases) {
 		return
 	}
 	switch {
-	case t.walks > 0 && p.Held == t.held:
+	case t.walks > 0 && p.SlotsInUse == t.held:
 		t.walks++
 		if p.Set != t.set {
 			t.others++
 		}
-	case t.walks > 0 && p.Held < t.held && t.held-p.Held <= max(1, t.held/10):
+	case t.walks > 0 && p.SlotsInUse < t.held && t.held-p.SlotsInUse <= max(1, t.held/10):
 		t.fewer++
 	default:
-		*t = turnover{held: p.Held, walks: 1, since: at}
+		*t = turnover{held: p.SlotsInUse, walks: 1, since: at}
 	}
 	if r.Acceptor.Activity == Runnable {
 		t.running++

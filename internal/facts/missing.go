@@ -33,7 +33,7 @@ func (m *Missing) OK(pid int, what, how string, err error) bool {
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, hostproc.ErrGone), errors.Is(err, hostproc.ErrNotSupported):
+	case errors.Is(err, hostproc.ErrNoProcess), errors.Is(err, hostproc.ErrNotSupported):
 		return false
 	case errors.Is(err, fs.ErrPermission):
 		m.Add(model.Unavailable{What: fmt.Sprintf("%s of pid %d", what, pid), Why: "permission denied", How: how})

@@ -69,8 +69,8 @@ func NewStore() *Store {
 	}
 }
 
-// Keep forgets what is not of a list.
-func (s *Store) Keep(w *Watchlist) {
+// Retain forgets what is not of a list.
+func (s *Store) Retain(w *Watchlist) {
 	live := make(map[model.ListenerID]bool, len(w.Watched))
 	for i := range w.Watched {
 		live[w.Watched[i].ID] = true

@@ -79,5 +79,5 @@ type Sampled struct {
 	Full    time.Time // since when the queue is full, zero while it is not
 	Stands  time.Time // since when no sample found the queue empty, zero while it is
 	Taken   uint64    // clients accepted from the queue between two samples: a lower bound
-	Gone    bool      // none of its sockets listens any more
+	Closed  bool      // none of its sockets listens any more
 }

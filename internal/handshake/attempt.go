@@ -47,7 +47,7 @@ const (
 	owed       signs = 1 << iota // a SYN that has not been answered
 	refusal                      // the latest answer was "nothing listens"
 	wasReset                     // the server reset the connection before it sent anything
-	gone                         // the client's host knew nothing of a connection
+	rejected                     // the client's host knew nothing of a connection
 	left                         // the client reset the connection
 	finished                     // the client sent FIN
 	shut                         // it did at once behind its request, and was not let in by then

@@ -37,11 +37,11 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		return is(outcome.Refused)
 	case a.replies == 0:
 		return is(outcome.GaveUp)
-	case a.has(gone) && a.repeats > 0 && (a.has(unheard) || !a.has(overheard)):
+	case a.has(rejected) && a.repeats > 0 && (a.has(unheard) || !a.has(overheard)):
 		return is(outcome.Stalled)
-	case a.has(gone) && a.syns == 1:
+	case a.has(rejected) && a.syns == 1:
 		return is(outcome.HalfOpen) // it was answered at once: a scan, or a check of the port that ends with the SYN-ACK
-	case a.has(gone):
+	case a.has(rejected):
 		return is(outcome.GaveUp)
 	}
 	met := kernel.SocketUnknown

@@ -20,7 +20,7 @@ func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	gap := at - a.first - ms(a.lastSYN)
 	a.lastSYN = since(a.first, at)
 	a.syns = inc(a.syns)
-	a.signs = a.signs&^gone | owed
+	a.signs = a.signs&^rejected | owed
 	if a.syns > 1 && gap < atOnce {
 		return at + challengedPatience
 	}
@@ -100,10 +100,10 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 	case s.Flags&packet.FlagACK == 0 && s.Seq == a.isn+1 && !a.has(answered):
 		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
 		// and tries again.
-		a.signs |= gone
+		a.signs |= rejected
 		return at + firstPatience, true
 	case s.Seq-a.isn-1 < maxFlight:
-		a.signs = a.signs&^gone | answered | left
+		a.signs = a.signs&^rejected | answered | left
 		if a.ended == 0 {
 			a.ended = mark(a.first, at)
 		}

@@ -42,7 +42,7 @@ func BenchmarkScan(b *testing.B) {
 		"RunDelay":        func() error { _, err := threads.RunDelay(fs, pid); return err },
 		"SocketInodes":    func() error { return fs.SocketInodes(pid, func(uint32) {}) },
 		"SampleSocketInodes": func() error {
-			_, err := openfiles.SampleSockets(fs, pid, 256, func(uint32) {})
+			_, err := openfiles.SubsetOfSockets(fs, pid, 256, func(uint32) {})
 			return err
 		},
 	} {

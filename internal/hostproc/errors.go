@@ -13,9 +13,9 @@ import (
 // The ways in which a process cannot be read. Missing permission is passed on
 // and satisfies errors.Is(err, fs.ErrPermission).
 var (
-	// ErrGone says that no such process exists, or that it has exited, only
+	// ErrNoProcess says that no such process exists, or that it has exited, only
 	// waits for its parent (a zombie) and no longer has what was asked for.
-	ErrGone = errors.New("no such process")
+	ErrNoProcess = errors.New("no such process")
 	// ErrInvisible says that the process lives but /proc is mounted with
 	// hidepid=2 and answers ENOENT for it.
 	ErrInvisible = errors.New("process is hidden (proc is mounted with hidepid)")
@@ -40,22 +40,22 @@ func (fs FS) Wrap(pid int, what string, err error) error {
 func (fs FS) classify(pid int, err error) error {
 	switch {
 	case errors.Is(err, syscall.ESRCH):
-		return ErrGone
+		return ErrNoProcess
 	case errors.Is(err, iofs.ErrPermission) && fs.exited(pid): // nobody may trace a zombie
-		return ErrGone
+		return ErrNoProcess
 	case !errors.Is(err, iofs.ErrNotExist):
 		return err
 	}
 	if _, statErr := os.Stat(fs.Path(pid)); statErr == nil {
 		if fs.exited(pid) { // a zombie has lost its files and namespaces
-			return ErrGone
+			return ErrNoProcess
 		}
 		return fmt.Errorf("%w: %w", ErrNotSupported, err) // the kernel lacks the file
 	}
 	if fs.samePIDs && alive(pid) {
 		return ErrInvisible
 	}
-	return ErrGone
+	return ErrNoProcess
 }
 
 // exited says that the process is a zombie, or has exited meanwhile.

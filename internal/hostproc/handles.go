@@ -95,7 +95,7 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err
 		return err
 	}
 	if h.Process.StartTime != startTime {
-		return fs.Wrap(pid, "stat", ErrGone)
+		return fs.Wrap(pid, "stat", ErrNoProcess)
 	}
 	now, own := fs.ownRights(pid)
 	if own == nil && !now.equal(before) {

@@ -50,7 +50,7 @@ func TestOpenRegular(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ELOOP)
 	_, err = fs.OpenRegular(c.PID(), "/nothing")
 	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NotErrorIs(t, err, ErrGone)
+	require.NotErrorIs(t, err, ErrNoProcess)
 }
 
 // Every component is found by itself: symlinks are followed inside the folder.

@@ -104,7 +104,7 @@ func childProbe(mount, arg string) error {
 		_ = listen.Close()
 	}
 	_, netErr := fs.NetID(pid)
-	_, sampleErr := openfiles.SampleSockets(fs, pid, 1, func(uint32) {})
+	_, sampleErr := openfiles.SubsetOfSockets(fs, pid, 1, func(uint32) {})
 	return json.NewEncoder(os.Stdout).Encode(probeResult{
 		"process": kind(processErr), "files": kind(filesErr), "count": kind(countErr), "limit": kind(limitErr),
 		"cmdline": kind(cmdErr), "environ": kind(envErr), "counters": kind(countersErr), "sockstat": kind(sockstatErr),
@@ -119,7 +119,7 @@ func kind(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, hostproc.ErrGone):
+	case errors.Is(err, hostproc.ErrNoProcess):
 		return "gone"
 	case errors.Is(err, hostproc.ErrInvisible):
 		return "invisible"

@@ -89,7 +89,7 @@ func TestZombieIsGone(t *testing.T) {
 		p, err := fs.Process(c.PID())
 		return err == nil && p.Exited()
 	}, time.Minute, time.Millisecond)
-	require.ErrorIs(t, fs.SocketInodes(c.PID(), func(uint32) {}), ErrGone)
+	require.ErrorIs(t, fs.SocketInodes(c.PID(), func(uint32) {}), ErrNoProcess)
 	args, err := fs.Cmdline(c.PID())
 	require.NoError(t, err)
 	require.Empty(t, args)
@@ -105,7 +105,7 @@ func TestDiesMeanwhile(t *testing.T) {
 				c.Stop()
 			}
 		})
-		require.ErrorIs(t, err, ErrGone)
+		require.ErrorIs(t, err, ErrNoProcess)
 		require.Equal(t, 1, seen)
 	})
 	t.Run("sockets", func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestDiesMeanwhile(t *testing.T) {
 				c.Stop()
 			}
 		})
-		require.ErrorIs(t, err, ErrGone)
+		require.ErrorIs(t, err, ErrNoProcess)
 		require.Equal(t, 1, seen)
 	})
 }

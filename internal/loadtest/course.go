@@ -135,7 +135,7 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 		p.Queue, p.Line = max(q.Length, q.Recent), q.Length
 	}
 	if n := l.Connections; n != nil && !n.Partial {
-		p.Connections, p.Waiting, p.Busy, p.Idle = n.Held(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
+		p.Connections, p.Waiting, p.Busy, p.Idle = n.SlotsInUse(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
 		p.Fresh, p.Line = n.Age <= c.Width, p.Line+p.Waiting
 	}
 	c.away[l.Verdict.Cause] += p.TurnedAway

@@ -9,8 +9,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// tally holds the totals that one listening address lost since the start.
-type tally struct {
+// dropTotals holds the totals that one listening address lost since the start.
+type dropTotals struct {
 	dropped     map[model.DropKey]drops
 	late        map[model.DropKey]uint64 // packets of dropped, of clients that were turned away before
 	pending     uint64                   // dropped packets that have no cause yet
@@ -28,7 +28,7 @@ type drops struct {
 // checkpoint of the window. A mark is made only when something was lost, so a
 // quiet listener costs nothing.
 type ledger struct {
-	tally
+	dropTotals
 	waiting []pending
 	number  int // of the latest checkpoint
 	dirty   bool
@@ -38,7 +38,7 @@ type ledger struct {
 // mark is the tally at a checkpoint.
 type mark struct {
 	checkpoint int
-	tally
+	dropTotals
 }
 
 // settled books packets of which the cause is known, dropped after the given
@@ -54,7 +54,7 @@ func (l *ledger) settled(key model.DropKey, d drops, after int) {
 	l.dirty = true
 }
 
-func (t *tally) add(key model.DropKey, d drops) {
+func (t *dropTotals) add(key model.DropKey, d drops) {
 	if t.dropped == nil {
 		t.dropped = make(map[model.DropKey]drops)
 	}
@@ -66,7 +66,7 @@ func (t *tally) add(key model.DropKey, d drops) {
 }
 
 // packets are all that were dropped, whether or not the cause is known.
-func (t *tally) packets() uint64 {
+func (t *dropTotals) packets() uint64 {
 	n := t.pending
 	for _, d := range t.dropped {
 		n += d.packets
@@ -92,7 +92,7 @@ func (l *ledger) abandon(n uint64, after int) {
 	if i == len(l.marks) || l.marks[i].checkpoint > after+1 {
 		m := mark{checkpoint: after + 1}
 		if i > 0 {
-			m.tally = l.marks[i-1].tally
+			m.dropTotals = l.marks[i-1].dropTotals
 			m.dropped, m.late = maps.Clone(m.dropped), maps.Clone(m.late)
 		}
 		l.marks = slices.Insert(l.marks, i, m)
@@ -113,9 +113,9 @@ func (l *ledger) resetQueue(n uint64) {
 func (l *ledger) close(checkpoint, oldest int) {
 	l.number = checkpoint
 	if l.dirty {
-		past := l.tally
+		past := l.dropTotals
 		past.dropped, past.late = maps.Clone(l.dropped), maps.Clone(l.late)
-		l.marks = append(l.marks, mark{checkpoint: checkpoint, tally: past})
+		l.marks = append(l.marks, mark{checkpoint: checkpoint, dropTotals: past})
 		l.dirty = false
 	}
 	first := 0
@@ -132,17 +132,17 @@ func (l *ledger) since(checkpoint int) *model.Losses { return l.lost(checkpoint,
 // clients that were turned away before. Packets whose cause is still being read are the
 // accept queue's: that it was full is all that is known.
 func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
-	var base tally
+	var base dropTotals
 	for _, m := range l.marks {
 		if m.checkpoint <= checkpoint {
-			base = m.tally
+			base = m.dropTotals
 		}
 	}
 	out := &model.Losses{
 		AbandonedRequests: l.abandoned - base.abandoned,
 		QueueResets:       l.queueResets - base.queueResets,
 	}
-	now := tally{dropped: maps.Clone(l.dropped)}
+	now := dropTotals{dropped: maps.Clone(l.dropped)}
 	for i := range l.waiting {
 		w := &l.waiting[i]
 		if w.after >= checkpoint {

@@ -104,9 +104,9 @@ type PeerShare struct {
 	Connections int
 }
 
-// Held is the number of Tomcat's connection slots in use that the kernel
+// SlotsInUse is the number of Tomcat's connection slots in use that the kernel
 // and the process's descriptors show: accepted + reset.
-func (c *Connections) Held() int {
+func (c *Connections) SlotsInUse() int {
 	if c.Reset == nil {
 		return c.Accepted
 	}
@@ -120,7 +120,7 @@ func (l *Listener) Taken() (n int, known bool) {
 	if l.Connections == nil {
 		return 0, false
 	}
-	n = l.Connections.Held()
+	n = l.Connections.SlotsInUse()
 	if k := l.Connector; k != nil && k.MaxConnections != nil {
 		if most := k.MaxConnections.Value; most > 0 && n > most && n <= most+most/10+1 {
 			n = most

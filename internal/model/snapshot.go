@@ -16,12 +16,12 @@ type Snapshot struct {
 
 	Listeners []Listener // sorted by port, then address
 	Omitted   int        // listeners beyond --max-listeners, not in Listeners
-	// Gone are addresses that nothing listens on any more and whose totals are
+	// Retired are addresses that nothing listens on any more and whose totals are
 	// kept for an hour, the latest closed first, so that a counter survives
 	// the listener's restart. Before them are the totals of those whose namespace
 	// did not answer what listens there, which are not shown and may not be closed.
 	// An address is never both here and in Listeners.
-	Gone    []RetainedTotals
+	Retired []RetainedTotals
 	NetNS   []NetNS
 	Targets []Target
 	// TargetInfos are the labels of every port that is expected or watched.

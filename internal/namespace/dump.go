@@ -15,9 +15,9 @@ type dump struct {
 	found   []sockdiag.Listener  // reused
 	sockets []losses.SocketDrops // found, once it is known whose they are; likewise
 
-	forget func()
-	gather func(*sockdiag.Listener) error
-	take   func(*sockdiag.Listener) error
+	forget  func()
+	collect func(*sockdiag.Listener) error
+	take    func(*sockdiag.Listener) error
 }
 
 // dumpWatched dumps the listeners for a sample, and once more when a watched one
@@ -44,7 +44,7 @@ func (s *sampler) dumpAll() error {
 	for range 2 { // see dumpWatched
 		s.watches.unsee()
 		s.dump.forget()
-		if err := s.kernel.Listeners(s.dump.forget, s.dump.gather); err != nil {
+		if err := s.kernel.Listeners(s.dump.forget, s.dump.collect); err != nil {
 			return err
 		}
 		if !s.watches.misses() {
@@ -54,13 +54,13 @@ func (s *sampler) dumpAll() error {
 	return nil
 }
 
-// gatherListener is dumpAll's callback. What is listed listens, though a
+// collectListener is dumpAll's callback. What is listed listens, though a
 // sample may have found it closed: a server can stop listening and start again
 // on the same socket.
-func (s *sampler) gatherListener(l *sockdiag.Listener) error {
+func (s *sampler) collectListener(l *sockdiag.Listener) error {
 	if m := s.watches.member(l.Inode); m != nil {
 		m.seen = true
-		if m.gone {
+		if m.closed {
 			m.hear(l)
 		}
 	}

@@ -77,7 +77,7 @@ func newSampler(id uint64, kernel Kernel, window time.Duration) *sampler {
 		id: id, kernel: kernel, books: losses.NewBooks(window), counters: make(model.Counters, 24),
 		expects: func(model.ListenerID) bool { return false },
 	}
-	s.dump.forget, s.dump.gather, s.dump.take, s.fast.answer = s.forgetListeners, s.gatherListener, s.takeListener, s.answered
+	s.dump.forget, s.dump.collect, s.dump.take, s.fast.answer = s.forgetListeners, s.collectListener, s.takeListener, s.answered
 	return s
 }
 

@@ -264,7 +264,7 @@ func TestListenerCloses(t *testing.T) {
 	s.listeners = nil
 	require.True(t, n.Sample(now.Add(20*time.Millisecond), time.Second, true).Lost)
 	n.Sample(now.Add(30*time.Millisecond), time.Second, true)
-	require.True(t, n.Readings()[0].Gone)
+	require.True(t, n.Readings()[0].Closed)
 	require.EqualValues(t, 4, lost(t, n, now.Add(time.Second)).QueueResets)
 }
 

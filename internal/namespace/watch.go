@@ -30,7 +30,7 @@ type member struct {
 	seen     bool // in the sample under way
 	reply    reply
 	replied  bool // reply has yet to be taken in
-	gone     bool // since the latest dump
+	closed   bool // since the latest dump
 
 	doubted  bool // the latest reply was not believed
 	shadowed bool // the exact request does not find it; no longer asked until the next roster
@@ -63,7 +63,7 @@ func (m *member) take() (moved bool) {
 // counted: what was known stands for one more sample.
 func (m *member) observe(r reply) (moved bool) {
 	moved = r.hasDrops && r.drops != m.drops
-	m.drops, m.hasDrops, m.gone = r.drops, r.hasDrops, false
+	m.drops, m.hasDrops, m.closed = r.drops, r.hasDrops, false
 	m.doubted = !m.doubted && m.limit > 0 && r.sendQ == 0 && r.recvQ == 0
 	if !m.doubted {
 		m.length, m.limit = r.recvQ, r.sendQ
@@ -154,7 +154,7 @@ func (w *watch) anySeen() bool {
 
 func (w *watch) misses() bool {
 	for i := range w.members {
-		if !w.members[i].seen && !w.members[i].gone {
+		if !w.members[i].seen && !w.members[i].closed {
 			return true
 		}
 	}
@@ -164,7 +164,7 @@ func (w *watch) misses() bool {
 // gone reports whether none of its sockets listens any more.
 func (w *watch) gone() bool {
 	for i := range w.members {
-		if !w.members[i].gone {
+		if !w.members[i].closed {
 			return false
 		}
 	}
@@ -179,8 +179,8 @@ func (w *watch) gone() bool {
 func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
 	queued := 0
 	for i := range w.members {
-		if m := &w.members[i]; !m.seen && !m.gone {
-			m.gone, m.shadowed, closed = true, false, true
+		if m := &w.members[i]; !m.seen && !m.closed {
+			m.closed, m.shadowed, closed = true, false, true
 			queued += int(m.length)
 		}
 	}
@@ -213,5 +213,5 @@ func (w *watch) inherit(old *watch) {
 // inherit carries over what the roster's dump does not show: that it has closed
 // since, as the dump itself calls back who listens.
 func (m *member) inherit(old *member) {
-	m.gone, m.suspect = old.gone, old.shadowed
+	m.closed, m.suspect = old.closed, old.shadowed
 }

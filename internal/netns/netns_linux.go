@@ -103,9 +103,9 @@ func (n *Namespace) Do(fn func() error) error {
 // the way back fail, that goroutine ends while still locked and the runtime
 // destroys its thread, which no other goroutine can then be put on.
 type visit struct {
-	target *os.File
-	home   *os.File // of the thread; its caller's may be another, in a visit within a visit
-	fn     func() error
+	target   *os.File
+	original *os.File // of the thread; its caller's may be another, in a visit within a visit
+	fn       func() error
 
 	err      error
 	panicked any
@@ -121,7 +121,7 @@ func (v *visit) run() {
 		return
 	}
 	defer home.Close()
-	v.home = home
+	v.original = home
 	v.cross()
 }
 
@@ -142,7 +142,7 @@ func (v *visit) leave() {
 	if !v.returned {
 		v.panicked = recover()
 	}
-	if err := enter(v.home); err != nil {
+	if err := enter(v.original); err != nil {
 		v.err = errors.Join(v.err, fmt.Errorf("%w; the thread is given up", err))
 		return
 	}

@@ -36,16 +36,16 @@ func onThread(fn func()) {
 func New() (ns *os.File, err error) {
 	onThread(func() {
 		var back bool
-		if ns, back, err = leaveHome(); back {
+		if ns, back, err = makeNamespace(); back {
 			runtime.UnlockOSThread()
 		}
 	})
 	return ns, err
 }
 
-// leaveHome moves the calling thread to a new namespace and back; without back it
+// makeNamespace moves the calling thread to a new namespace and back; without back it
 // is not where it was.
-func leaveHome() (ns *os.File, back bool, err error) {
+func makeNamespace() (ns *os.File, back bool, err error) {
 	home, err := os.Open(threadNS)
 	if err != nil {
 		return nil, true, fmt.Errorf("netns: %w", err)

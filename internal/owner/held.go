@@ -18,7 +18,7 @@ type holdings struct {
 // Held says which of the listening sockets a process holds, though others may
 // hold them too. A socket that is not known to be its takes a search of all its
 // descriptors, the next one after a while only. The error wraps
-// hostproc.ErrGone or fs.ErrPermission.
+// hostproc.ErrNoProcess or fs.ErrPermission.
 func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,7 +27,7 @@ func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
 		return nil, fmt.Errorf("owner: %w", err)
 	}
 	if st.Exited {
-		return nil, fmt.Errorf("owner: pid %d: %w", pid, hostproc.ErrGone)
+		return nil, fmt.Errorf("owner: pid %d: %w", pid, hostproc.ErrNoProcess)
 	}
 	now := f.now()
 	h := f.recall(pid, st.StartTime, inodes, now)

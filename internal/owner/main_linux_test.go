@@ -220,7 +220,7 @@ func kind(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.Is(err, hostproc.ErrGone):
+	case errors.Is(err, hostproc.ErrNoProcess):
 		return "gone"
 	case errors.Is(err, hostproc.ErrInvisible):
 		return "invisible"

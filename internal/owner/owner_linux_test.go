@@ -73,7 +73,7 @@ func TestOwnerDies(t *testing.T) {
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
 	_, err := f.Held(c.pid(), []uint32{c.Inode})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 // A listener shared by two processes is the older one's, and when that dies
@@ -156,7 +156,7 @@ func TestHeld(t *testing.T) {
 	require.Len(t, held, 1)
 	require.Equal(t, c.pid(), held[c.Inode].PID)
 	_, err = New(newCounting(t, "/proc")).Held(-1, nil)
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 func TestConcurrentUse(t *testing.T) {
@@ -197,5 +197,5 @@ func TestZombieIsNotDenied(t *testing.T) {
 		require.NotEqual(t, c.pid(), d.PID)
 	}
 	_, err := f.Held(c.pid(), []uint32{c.Inode})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

@@ -111,7 +111,7 @@ func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit
 
 // deny keeps a process that may not be read; one that has ended does not count.
 func (r *round) deny(c *candidate, err error) bool {
-	if errors.Is(err, hostproc.ErrGone) || errors.Is(err, iofs.ErrNotExist) {
+	if errors.Is(err, hostproc.ErrNoProcess) || errors.Is(err, iofs.ErrNotExist) {
 		return false
 	}
 	r.f.denied[c.pid] = Denied{PID: c.pid, Comm: c.Comm, UID: c.uid, Err: err}

@@ -179,11 +179,11 @@ func (p *Plan) frontNote() string {
 	}
 	return phrase.Sprintf("%s fit (max-connections %s + backlog %s + 1, the kernel's own). It drops the packets of those beyond: %s. A full backlog never refuses: Linux repeats the SYN after %s s.%s",
 		counted(*p.Capacity, "client", "clients"), phrase.Number(p.Input.MaxConnections), phrase.Number(p.Input.Backlog()),
-		drops, p.Input.SynRetries.schedule(), p.noPlaceInTime())
+		drops, p.Input.SynRetries.schedule(), p.noSlotInTime())
 }
 
-// noPlaceInTime is the change that would not help.
-func (p *Plan) noPlaceInTime() string {
+// noSlotInTime is the change that would not help.
+func (p *Plan) noSlotInTime() string {
 	in := &p.Input
 	if in.Threads < 0 || in.ConnectTimeout == 0 || in.ConnectTimeout >= in.alone() || in.Rate > 0 {
 		return ""

@@ -17,7 +17,7 @@ func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 	if !changesLimit(&l.Verdict) {
 		return Load{}, false
 	}
-	if k, ok := countKept(l); ok {
+	if k, ok := countKeepAlive(l); ok {
 		return Load{kept: k}, true
 	}
 	m, ok := measure(l, s)

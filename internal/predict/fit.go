@@ -25,7 +25,7 @@ const (
 // Load is one that gives what was measured.
 type Load struct {
 	plan.Input
-	kept   *kept // nothing is simulated of connections that are kept
+	kept   *keepAlive // nothing is simulated of connections that are kept
 	steady bool
 	waits  bool // nobody has left yet: said of clients that wait as long as it takes
 	off    float64
@@ -195,15 +195,15 @@ func pointAt(p *plan.Plan, t time.Duration) (out plan.Point) {
 	return out
 }
 
-// kept are clients that keep their connections while they want nothing: how many are inside
+// keepAlive are clients that keep their connections while they want nothing: how many are inside
 // follows from their number, and no request has to be simulated.
-type kept struct {
+type keepAlive struct {
 	inside, outside int // accepted, and in front of that
 	lost            bool
 }
 
-// countKept counts them where idle connections take all places, and no thread is waited for.
-func countKept(l *model.Listener) (*kept, bool) {
+// countKeepAlive counts them where idle connections take all places, and no thread is waited for.
+func countKeepAlive(l *model.Listener) (*keepAlive, bool) {
 	v, n, q := &l.Verdict, l.Connections, l.AcceptQueue
 	if n == nil || v.Cause != model.CauseKeepAliveIdle || q == nil || l.Losses == nil || n.Subset > 0 || l.Members > 1 || over(l) {
 		return nil, false
@@ -213,7 +213,7 @@ func countKept(l *model.Listener) (*kept, bool) {
 			return nil, false
 		}
 	}
-	k := &kept{inside: n.Accepted, outside: q.Length, lost: l.Losses.DroppedPackets > 0}
+	k := &keepAlive{inside: n.Accepted, outside: q.Length, lost: l.Losses.DroppedPackets > 0}
 	if c := l.Losses.Clients; c != nil {
 		if c.PacketsLost > 0 || c.Untracked > 0 || c.Flood != nil {
 			return nil, false
@@ -225,7 +225,7 @@ func countKept(l *model.Listener) (*kept, bool) {
 }
 
 // effect is of a limit of the connections alone: one of the queue lets nobody further in.
-func (k *kept) effect(limit string, to int) string {
+func (k *keepAlive) effect(limit string, to int) string {
 	all := k.inside + k.outside
 	if limit != "max_connections" {
 		return ""

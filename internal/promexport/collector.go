@@ -108,9 +108,9 @@ func custom(of map[string]string) []*dto.LabelPair {
 
 func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 	names := newProcessNames(s.Listeners)
-	seen := make(map[address]bool, len(s.Listeners)+len(s.Gone))
+	seen := make(map[address]bool, len(s.Listeners)+len(s.Retired))
 	drops := c.drops.begin()
-	all := make(map[address]causeCounts, len(s.Listeners)+len(s.Gone))
+	all := make(map[address]causeCounts, len(s.Listeners)+len(s.Retired))
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		a := newAddress(l.ID)
@@ -126,17 +126,17 @@ func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 		all[a] = countsOf(l.Totals.Dropped)
 	}
 	retained := 0
-	for i := range s.Gone {
-		a := newAddress(s.Gone[i].ID)
+	for i := range s.Retired {
+		a := newAddress(s.Retired[i].ID)
 		if seen[a] {
 			continue
 		}
 		seen[a] = true
-		all[a] = countsOf(s.Gone[i].Totals.Dropped)
+		all[a] = countsOf(s.Retired[i].Totals.Dropped)
 		if retained++; retained > MaxRetained {
 			continue
 		}
-		c.totals(e, a.labels(), &s.Gone[i].Totals, drops.kept(a))
+		c.totals(e, a.labels(), &s.Retired[i].Totals, drops.kept(a))
 	}
 	c.drops.end(drops)
 	sums := c.ledger.add(s.Time, all)

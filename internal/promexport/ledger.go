@@ -28,13 +28,13 @@ func countsOf(dropped map[model.DropKey]uint64) causeCounts {
 // dropLedger adds up what was dropped at all listeners. Their counters go with them, and a
 // counter that falls is one that began again to Prometheus: what is gone stays in the sum.
 type dropLedger struct {
-	mu     sync.Mutex
-	at     time.Time // of the snapshot of latest
-	latest map[address]causeCounts
-	gone   causeCounts
+	mu      sync.Mutex
+	at      time.Time // of the snapshot of latest
+	latest  map[address]causeCounts
+	retired causeCounts
 }
 
-func newDropLedger() *dropLedger { return &dropLedger{gone: make(causeCounts)} }
+func newDropLedger() *dropLedger { return &dropLedger{retired: make(causeCounts)} }
 
 // add takes the counters of a snapshot and returns the sums, those of every cause that is foreseen.
 // An earlier snapshot than the latest, of another scrape at the same time, is the latest.
@@ -47,7 +47,7 @@ func (d *dropLedger) add(at time.Time, now map[address]causeCounts) causeCounts 
 	for a, before := range d.latest {
 		for cause, n := range before {
 			if now[a][cause] < n { // the listener is gone, or its counters began again
-				d.gone[cause] += n
+				d.retired[cause] += n
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (d *dropLedger) add(at time.Time, now map[address]causeCounts) causeCounts 
 	for _, cause := range model.DropCauses() {
 		sum[cause] = 0
 	}
-	maps.Copy(sum, d.gone)
+	maps.Copy(sum, d.retired)
 	for _, counts := range now {
 		for cause, n := range counts {
 			sum[cause] += n

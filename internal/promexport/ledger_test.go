@@ -37,11 +37,11 @@ func TestDroppedByCauseNeverFalls(t *testing.T) {
 	require.Equal(t, []float64{32, 6, 32}, three(see()), "a second scrape adds nothing")
 
 	gone := *two
-	gone.Listeners, gone.Gone = two.Listeners[:1], []model.RetainedTotals{{ID: two.Listeners[1].ID, Totals: two.Listeners[1].Totals}}
+	gone.Listeners, gone.Retired = two.Listeners[:1], []model.RetainedTotals{{ID: two.Listeners[1].ID, Totals: two.Listeners[1].Totals}}
 	now = &gone
 	require.Equal(t, []float64{32, 6, 32}, three(see()), "its counters are kept for a while")
 	forgotten := gone
-	forgotten.Gone = nil
+	forgotten.Retired = nil
 	now = &forgotten
 	require.Equal(t, []float64{32, 6, 11}, three(see()), "then they are in the sum alone")
 

@@ -16,7 +16,7 @@ func restart() (up, gone, back *model.Snapshot) {
 	up = fleet(1)
 	l := up.Listeners[0]
 	gone = fleet(0)
-	gone.Gone = []model.RetainedTotals{{ID: l.ID, Totals: l.Totals}}
+	gone.Retired = []model.RetainedTotals{{ID: l.ID, Totals: l.Totals}}
 	back = fleet(1)
 	back.Listeners[0].Process, back.Listeners[0].Connector = nil, nil
 	return up, gone, back
@@ -86,7 +86,7 @@ func TestVanishedListenersAreBounded(t *testing.T) {
 	base := series(collect(t, s))
 	for i := range 1000 {
 		l := overloaded(uint16(20000+i), 42)
-		s.Gone = append(s.Gone, model.RetainedTotals{ID: l.ID, Totals: l.Totals})
+		s.Retired = append(s.Retired, model.RetainedTotals{ID: l.ID, Totals: l.Totals})
 	}
 	got := collect(t, s)
 	require.Len(t, got["tcpdiag_listener_accept_queue_full_seconds_total"].GetMetric(), promexport.MaxRetained)
@@ -105,7 +105,7 @@ func TestWhatNamesItselfTwiceIsExportedOnce(t *testing.T) {
 	elsewhere.ID.Address = netipLoopback(8080)
 	s.Listeners = append(s.Listeners, twin, elsewhere, other)
 	s.Listeners[0].Limits = append(s.Listeners[0].Limits, s.Listeners[0].Limits...)
-	s.Gone = []model.RetainedTotals{{ID: first.ID}, {ID: first.ID}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}}
+	s.Retired = []model.RetainedTotals{{ID: first.ID}, {ID: first.ID}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}, {ID: model.ListenerID{NetNS: 5, Address: first.ID.Address}}}
 	s.NetNS = append(s.NetNS, s.NetNS[0])
 	s.Targets = append(s.Targets, s.Targets...)
 

@@ -69,7 +69,7 @@ func (s SnapshotText) answerScreen(level brevity, o TextOptions, height int) {
 		s.footer(list[0], level, o)
 		return
 	}
-	s.tally(s.Snap.Listeners)
+	s.countStatuses(s.Snap.Listeners)
 	TableText{s.Screen}.worst(list, max(height/3, 4))
 	worst := list[0]
 	if worst.Verdict.Status > model.StatusOK {

@@ -79,7 +79,7 @@ func TestLinesTellTheLastDrops(t *testing.T) {
 	gone.Listeners[0].Port, gone.Listeners[0].ID.NetNS = id.Address.Port(), id.NetNS
 	other := id
 	other.NetNS++
-	gone.Gone = []model.RetainedTotals{{ID: other, Totals: totals(100)}, {ID: id, Totals: totals(9)}}
+	gone.Retired = []model.RetainedTotals{{ID: other, Totals: totals(100)}, {ID: id, Totals: totals(9)}}
 	back.Listeners[0].Totals = totals(10)
 	for i, look := range []*model.Snapshot{up, gone, gone, back} {
 		next := *look

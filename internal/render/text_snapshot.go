@@ -51,7 +51,7 @@ type SnapshotText struct {
 func (s SnapshotText) Header() {
 	s.Paragraph(0, term.Dim.Of(strings.Join(s.about(), " · ")))
 	if n := len(s.Snap.Listeners); n > 1 {
-		s.tally(s.Snap.Listeners)
+		s.countStatuses(s.Snap.Listeners)
 	}
 }
 
@@ -81,8 +81,8 @@ func window(snap *model.Snapshot) string {
 	return "watched for " + term.HowLong(snap.Interval)
 }
 
-// tally is "12 listeners: 1 losing, 11 ok".
-func (s SnapshotText) tally(ls []model.Listener) {
+// countStatuses is "12 listeners: 1 losing, 11 ok".
+func (s SnapshotText) countStatuses(ls []model.Listener) {
 	var counts [model.NumStatuses]int
 	for i := range ls {
 		counts[ls[i].Verdict.Status]++

@@ -112,7 +112,7 @@ func TestLongMillionDropsAreConserved(t *testing.T) {
 			attributed[l.ID.NetNS] += n
 		}
 	}
-	for _, gone := range snap.Gone {
+	for _, gone := range snap.Retired {
 		for _, n := range gone.Totals.Dropped {
 			attributed[gone.ID.NetNS] += n
 		}

@@ -216,7 +216,7 @@ func TestNamespaceEnds(t *testing.T) {
 		require.NotEqual(t, uint64(id), ns.ID)
 	}
 	var dropped, reset uint64
-	for _, gone := range snap.Gone {
+	for _, gone := range snap.Retired {
 		if gone.ID.NetNS == uint64(id) {
 			for _, n := range gone.Totals.Dropped {
 				dropped += n
@@ -228,7 +228,7 @@ func TestNamespaceEnds(t *testing.T) {
 	require.EqualValues(t, 6, reset)
 
 	n.now = n.now.Add(2 * losses.Retention)
-	for _, gone := range n.scan(t).Gone {
+	for _, gone := range n.scan(t).Retired {
 		require.NotEqual(t, uint64(id), gone.ID.NetNS, "forgotten after an hour")
 	}
 }
@@ -246,7 +246,7 @@ func TestNumberOfANamespaceIsGivenAgain(t *testing.T) {
 	n.space(p.id).Books(func(b *losses.Books) { b.Remove(old.ID) })
 	snap := n.scan(t)
 	require.NotNil(t, p.of(snap))
-	for _, gone := range snap.Gone {
+	for _, gone := range snap.Retired {
 		require.NotEqual(t, old.ID, gone.ID)
 	}
 }
@@ -264,14 +264,14 @@ func TestNextPodOfTheNumberIsAnother(t *testing.T) {
 	snap := n.scan(t)
 	require.Nil(t, p.target(snap), "it has not listened yet")
 	require.False(t, n.space(p.id).Open())
-	require.Equal(t, []uint64{6}, resets(snap.Gone, listener), "what the former lost is kept meanwhile")
+	require.Equal(t, []uint64{6}, resets(snap.Retired, listener), "what the former lost is kept meanwhile")
 
 	l := p.listen(t, 5, 0)
 	snap = n.scan(t)
 	require.Zero(t, p.of(snap).Totals.QueueResets)
-	require.Empty(t, resets(snap.Gone, listener), "one series of a name")
+	require.Empty(t, resets(snap.Retired, listener), "one series of a name")
 	l.Close()
-	require.Equal(t, []uint64{0}, resets(n.scan(t).Gone, listener))
+	require.Equal(t, []uint64{0}, resets(n.scan(t).Retired, listener))
 }
 
 func resets(gone []model.RetainedTotals, id model.ListenerID) (out []uint64) {

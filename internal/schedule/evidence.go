@@ -38,7 +38,7 @@ func (t *tasks) read() time.Duration {
 		list := n.Readings()
 		for i := range list {
 			switch l := &list[i]; {
-			case l.Gone:
+			case l.Closed:
 			case !l.Full.IsZero() || now.Sub(l.Moved) < troubleOver:
 				troubled[l.ID] = l
 			case t.stands(l, now):
@@ -49,7 +49,7 @@ func (t *tasks) read() time.Duration {
 	before := t.readings
 	wait := t.judge(r, now, func(id model.ListenerID) *facts.Sampled { return cmp.Or(troubled[id], standing[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
-	s.acceptors.Keep(r.Watchlist)
+	s.acceptors.Retain(r.Watchlist)
 	if t.readings != before && wait > secondReading { // all that was wanted has been read
 		s.bells.publish.ring()
 	}
@@ -115,7 +115,7 @@ func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 	if last, ok := list.Last(); ok {
 		c := last.Value.Behind(e.Connector)
 		out.Walked, out.Age, out.Partial = true, now.Sub(c.At), !c.Exact()
-		out.Held, out.Idle, out.Set = c.Held(), c.Unused(), last.Value.Set()
+		out.SlotsInUse, out.Idle, out.Set = c.SlotsInUse(), c.Unused(), last.Value.Set()
 	}
 	if c := e.Connector; c != nil && c.MaxConnections != nil {
 		out.MaxConnections, out.Uncertain = evidence.Known(c.MaxConnections.Value), c.MaxConnections.Uncertain
@@ -173,7 +173,7 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 			}
 		}
 	}
-	s.processes.Keep(owners)
+	s.processes.Retain(owners)
 	t.reads.keep(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
 	return wait
 }

@@ -115,7 +115,7 @@ func TestDownOutlastsTheCounters(t *testing.T) {
 	check()
 	n.now = n.now.Add(2 * losses.Retention)
 	check()
-	require.Empty(t, n.Snapshot().Gone)
+	require.Empty(t, n.Snapshot().Retired)
 	n.now = n.now.Add(24 * time.Hour)
 	check()
 

@@ -189,13 +189,13 @@ func TestListenerThatClosesWithClientsQueued(t *testing.T) {
 	require.EqualValues(t, 4, got.Losses.QueueResets)
 	require.Equal(t, model.StatusDown, got.Verdict.Status)
 	require.Equal(t, []model.Target{{Port: port, NetNS: got.ID.NetNS}}, snap.Targets)
-	require.Len(t, snap.Gone, 1)
-	require.EqualValues(t, 4, snap.Gone[0].Totals.QueueResets, "the totals stay")
+	require.Len(t, snap.Retired, 1)
+	require.EqualValues(t, 4, snap.Retired[0].Totals.QueueResets, "the totals stay")
 
 	l.listen(t, nettest.ListenOptions{Address: server.Addr.String(), Backlog: 5})
 	snap = l.scan(t)
 	require.EqualValues(t, 4, only(t, snap).Totals.QueueResets, "and go on with the next listener")
-	require.Empty(t, snap.Gone)
+	require.Empty(t, snap.Retired)
 }
 
 func TestReusePortGroupShowsItsFullestMember(t *testing.T) {
@@ -390,5 +390,5 @@ func TestPIDThatDoesNotExist(t *testing.T) {
 	opt := Defaults()
 	opt.PIDs = []int{1 << 22}
 	_, err = New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

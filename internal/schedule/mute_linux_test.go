@@ -83,7 +83,7 @@ func TestListenerThatClosesInAMuteNamespace(t *testing.T) {
 	snap := n.scan(t)
 	require.False(t, p.target(snap).Up)
 	require.Equal(t, model.StatusDown, p.of(snap).Verdict.Status)
-	require.Equal(t, []uint64{6}, resets(snap.Gone, id))
+	require.Equal(t, []uint64{6}, resets(snap.Retired, id))
 }
 
 func (p *pod) queue(t *testing.T, l *nettest.Listener, n int) {
@@ -102,7 +102,7 @@ func atHome(l *nettest.Listener) netip.AddrPort {
 }
 
 func retained(s *model.Snapshot, id model.ListenerID) (out []model.Totals) {
-	for _, g := range s.Gone {
+	for _, g := range s.Retired {
 		if g.ID == id {
 			out = append(out, g.Totals)
 		}

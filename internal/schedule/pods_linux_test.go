@@ -158,7 +158,7 @@ func requirePods(t *testing.T, s *model.Snapshot, pods []*served) {
 func requireRetained(t *testing.T, s *model.Snapshot, ids []netns.ID) {
 	t.Helper()
 	kept := make(map[uint64]model.Totals)
-	for _, g := range s.Gone {
+	for _, g := range s.Retired {
 		_, twice := kept[g.ID.NetNS]
 		require.False(t, twice, "two series of a name: %v", g.ID)
 		kept[g.ID.NetNS] = g.Totals

@@ -55,7 +55,7 @@ func (t *tasks) readNext() (next time.Duration, read bool) {
 	if troubled {
 		s.bells.publish.ring()
 	}
-	s.scanner.Keep(r.Watchlist)
+	s.scanner.Retain(r.Watchlist)
 	return 0, true
 }
 

@@ -41,7 +41,7 @@ func conserved(t *testing.T, snap *model.Snapshot) map[uint16]uint64 {
 	for i := range snap.Listeners {
 		add(snap.Listeners[i].Port, snap.Listeners[i].Totals)
 	}
-	for _, gone := range snap.Gone {
+	for _, gone := range snap.Retired {
 		add(gone.ID.Address.Port(), gone.Totals)
 	}
 	require.Equal(t, snap.NetNS[0].Delta["ListenDrops"], sum)
@@ -74,8 +74,8 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	snap = l.scan(t)
 	require.Equal(t, map[uint16]uint64{pa: 110}, conserved(t, snap))
 	require.Equal(t, pb, only(t, snap).Port)
-	require.Len(t, snap.Gone, 1)
-	require.Zero(t, snap.Gone[0].Totals.QueueResets, "its clients still wait")
+	require.Len(t, snap.Retired, 1)
+	require.Zero(t, snap.Retired[0].Totals.QueueResets, "its clients still wait")
 
 	flood(a, 50)
 	flood(b, 60)
@@ -89,7 +89,7 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	flood(b, 5)
 	snap = l.scan(t)
 	require.Equal(t, map[uint16]uint64{pa: 115, pb: 65}, conserved(t, snap))
-	require.Empty(t, snap.Gone)
+	require.Empty(t, snap.Retired)
 
 	// One that closes while it is not watched is not noticed; one that closes
 	// between the change and the scan is.
@@ -97,12 +97,12 @@ func TestReconfigureConservesDrops(t *testing.T) {
 	l.scan(t)
 	a.Close()
 	snap = l.scan(t)
-	require.Zero(t, snap.Gone[0].Totals.QueueResets)
+	require.Zero(t, snap.Retired[0].Totals.QueueResets)
 	l.change(t, watching(pa))
 	b.Close()
 	snap = l.scan(t)
 	totals := make(map[uint16]uint64)
-	for _, gone := range snap.Gone {
+	for _, gone := range snap.Retired {
 		totals[gone.ID.Address.Port()] = gone.Totals.QueueResets
 	}
 	require.Equal(t, map[uint16]uint64{pa: 0, pb: 2}, totals)
@@ -121,8 +121,8 @@ func TestListenerThatIsCrowdedOutResetsNobody(t *testing.T) {
 	snap := l.scan(t)
 	require.EqualValues(t, 8000, only(t, snap).Port)
 	require.Equal(t, 1, snap.Omitted)
-	require.Len(t, snap.Gone, 1)
-	require.Zero(t, snap.Gone[0].Totals.QueueResets)
+	require.Len(t, snap.Retired, 1)
+	require.Zero(t, snap.Retired[0].Totals.QueueResets)
 }
 
 func TestTargetsHaveSettingsOfTheirOwn(t *testing.T) {
@@ -201,7 +201,7 @@ func TestReconfigureThatFailsChangesNothing(t *testing.T) {
 	l.scan(t)
 	descriptors, _, _ := usage(t)
 	err := l.reconfigure(Options{Options: watchlist.Options{Targets: []watchlist.Target{{PID: pid}, {PID: 1 << 22}}}, SampleInterval: time.Hour})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 	require.ErrorContains(t, err, "pid 4194304")
 	now, _, _ := usage(t)
 	require.Equal(t, descriptors, now, "what was opened for it is closed")

@@ -81,8 +81,8 @@ func TestDropsOfAServerThatNoScanSaw(t *testing.T) {
 	require.NoError(t, err)
 	server.Close()
 	snap := l.scan(t)
-	require.Len(t, snap.Gone, 1)
-	for key, n := range snap.Gone[0].Totals.Dropped {
+	require.Len(t, snap.Retired, 1)
+	for key, n := range snap.Retired[0].Totals.Dropped {
 		require.Equal(t, model.CauseAcceptQueue, key.Cause, "%d", n)
 	}
 	conserved(t, snap)

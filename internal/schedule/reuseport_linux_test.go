@@ -62,8 +62,8 @@ func TestMemberOfAReusePortGroupCloses(t *testing.T) {
 			l.Sample()
 			snap := l.scan(t)
 			require.Empty(t, stillWaiting(t, waiting))
-			require.Len(t, snap.Gone, 1)
-			require.EqualValues(t, clients, snap.Gone[0].Totals.QueueResets)
+			require.Len(t, snap.Retired, 1)
+			require.EqualValues(t, clients, snap.Retired[0].Totals.QueueResets)
 		})
 	}
 }

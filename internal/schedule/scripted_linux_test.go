@@ -143,10 +143,10 @@ func TestScriptedNamespaceComesAndEnds(t *testing.T) {
 	s = w.second()
 	require.Len(t, s.Listeners, 1)
 	require.True(t, pod.closed)
-	require.Len(t, s.Gone, 1)
-	require.EqualValues(t, 5, dropped(s.Gone[0].Totals))
+	require.Len(t, s.Retired, 1)
+	require.EqualValues(t, 5, dropped(s.Retired[0].Totals))
 	w.pass(2 * time.Hour)
-	require.Empty(t, w.second().Gone)
+	require.Empty(t, w.second().Retired)
 }
 
 // A listener closes with clients in its queue, and another takes its place.

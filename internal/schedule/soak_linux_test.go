@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("%.0f objects/s, %.0f KiB/s allocated; %d collections, longest pause %v", float64(last.objects-middle.objects)/seconds,
 		float64(last.bytes-middle.bytes)/seconds/1024, last.collections-middle.collections, last.longestPause)
 
-	require.LessOrEqual(t, len(snap.Gone), kept)
+	require.LessOrEqual(t, len(snap.Retired), kept)
 	require.Greater(t, snap.Self.SampleSeconds.Count+snap.Self.MissedTicks, uint64(total.Seconds()*500), "ticks taken or counted as missed")
 }
 

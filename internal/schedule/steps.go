@@ -73,7 +73,7 @@ func (s *Scheduler) readAll(ctx context.Context, r *watchlist.List) error {
 		}
 		s.processes.Read(key)
 	}
-	s.processes.Keep(r.Owners())
+	s.processes.Retain(r.Owners())
 	var errs []error
 	walked := 0
 	for _, n := range r.Namespaces {
@@ -88,7 +88,7 @@ func (s *Scheduler) readAll(ctx context.Context, r *watchlist.List) error {
 			errs = append(errs, err)
 		}
 	}
-	s.scanner.Keep(r.Watchlist)
+	s.scanner.Retain(r.Watchlist)
 	if walked > 0 && len(errs) == walked {
 		return errors.Join(errs...)
 	}
@@ -110,7 +110,7 @@ func (s *Scheduler) relist(ctx context.Context, patience time.Duration) error {
 		return err
 	}
 	s.lister.ReadSettings(r)
-	s.facts.Keep(r.Watchlist)
+	s.facts.Retain(r.Watchlist)
 	s.list.Store(r)
 	return nil
 }

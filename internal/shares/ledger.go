@@ -86,22 +86,22 @@ func (r *Resource) note(what, owner string) {
 	r.said, r.unsaid = now, 0
 }
 
-// Tally counts what each owner has. It bounds nothing itself.
-type Tally struct {
+// Counts counts what each owner has. It bounds nothing itself.
+type Counts struct {
 	mu    sync.Mutex
 	all   int
 	owner map[string]int
 }
 
 // Of is how much there is in all, and of one owner.
-func (t *Tally) Of(owner string) (all, its int) {
+func (t *Counts) Of(owner string) (all, its int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all, t.owner[owner]
 }
 
 // Add adds to an owner's, or takes away.
-func (t *Tally) Add(owner string, n int) {
+func (t *Counts) Add(owner string, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.owner == nil {
@@ -114,7 +114,7 @@ func (t *Tally) Add(owner string, n int) {
 }
 
 // Most is the owner that has most; "" where nobody has anything.
-func (t *Tally) Most() (most string) {
+func (t *Counts) Most() (most string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for owner, n := range t.owner {

@@ -37,38 +37,38 @@ func TestClient(t *testing.T) {
 // A newcomer takes from who has most, down to an equal share and no further.
 func TestPlaces(t *testing.T) {
 	l := ledger()
-	places := NewPlaces(8, l.Resource("places"))
+	slots := NewSlots(8, l.Resource("slots"))
 	lost := 0
 	for range 8 {
-		require.NotNil(t, places.Take("greedy", func() { lost++ }))
+		require.NotNil(t, slots.Take("greedy", func() { lost++ }))
 	}
-	require.Nil(t, places.Take("greedy", nil), "its own are not closed for its next")
-	var others []*Place
+	require.Nil(t, slots.Take("greedy", nil), "its own are not closed for its next")
+	var others []*Slot
 	for range 4 {
-		p := places.Take("other", func() { t.Error("the smaller one loses nothing") })
+		p := slots.Take("other", func() { t.Error("the smaller one loses nothing") })
 		require.NotNil(t, p)
 		others = append(others, p)
 	}
 	require.Equal(t, 4, lost)
-	require.Nil(t, places.Take("other", nil), "half each")
-	require.Nil(t, places.Take("greedy", nil))
+	require.Nil(t, slots.Take("other", nil), "half each")
+	require.Nil(t, slots.Take("greedy", nil))
 	others[0].Leave()
 	others[0].Leave()
-	require.NotNil(t, places.Take("third", nil))
-	require.Equal(t, []model.Share{{Resource: "places", Refused: 3, Evicted: 4}}, l.Counts())
+	require.NotNil(t, slots.Take("third", nil))
+	require.Equal(t, []model.Share{{Resource: "slots", Refused: 3, Evicted: 4}}, l.Counts())
 }
 
-// However many owners come, there are never more places than that, and nothing of
+// However many owners come, there are never more slots than that, and nothing of
 // who has left remains.
 func TestPlacesByChurn(t *testing.T) {
-	places := NewPlaces(8, ledger().Resource("places"))
+	slots := NewSlots(8, ledger().Resource("slots"))
 	for i := range 10_000 {
-		if p := places.Take(fmt.Sprint(i), func() {}); p != nil && i%3 == 0 {
+		if p := slots.Take(fmt.Sprint(i), func() {}); p != nil && i%3 == 0 {
 			p.Leave()
 		}
-		require.LessOrEqual(t, len(places.places), 8)
+		require.LessOrEqual(t, len(slots.slots), 8)
 	}
-	require.LessOrEqual(t, cap(places.places), 32)
+	require.LessOrEqual(t, cap(slots.slots), 32)
 }
 
 // Whoever has many waiting has one turn, and then it is another's.

@@ -23,8 +23,8 @@ const (
 // (QueuedThreadPool) and Undertow (XnioWorker) give them.
 var handler = regexp.MustCompile(`^(?:(?:http|https|ajp)-.*-exec-\d+|(?:tomcat|catalina)-exec-\d+|tomcat-handler-\d+|(?:http|https|ajp)-.*-virt-\d+|qtp-?\d+-\d+|XNIO-\d+ task-\d+)$`)
 
-// place is what the threads of a group have in common.
-type place struct {
+// groupKey is what the threads of a group have in common.
+type groupKey struct {
 	worker, idle         bool
 	state                string
 	library, application string
@@ -32,15 +32,15 @@ type place struct {
 
 // groups adds threads up.
 type groups struct {
-	places  places
-	byPlace map[place]*model.StackGroup
+	kinds   frameKinds
+	byKey   map[groupKey]*model.StackGroup
 	stacks  model.Stacks
 	virtual bool    // the JVM has, or had, virtual threads
 	mounted *groups // of those that were on a carrier, where they are kept apart
 }
 
 func newGroups() *groups {
-	return &groups{places: newPlaces(), byPlace: make(map[place]*model.StackGroup)}
+	return &groups{kinds: newFrameKinds(), byKey: make(map[groupKey]*model.StackGroup)}
 }
 
 // platformGroups keep the virtual threads of a thread dump apart.
@@ -66,18 +66,18 @@ func (g *groups) add(t *thread) {
 		return
 	}
 	g.stacks.Threads++
-	at := place{worker: handler.Match(t.name), idle: idle(t.frames), state: t.state}
-	at.library, at.application = g.places.entered(t.frames)
+	at := groupKey{worker: handler.Match(t.name), idle: idle(t.frames), state: t.state}
+	at.library, at.application = g.kinds.entered(t.frames)
 	if at.worker {
 		g.stacks.Workers++
 	}
 	if t.virtual {
 		g.stacks.Virtual++
 	}
-	group := g.byPlace[at]
+	group := g.byKey[at]
 	switch {
 	case group != nil:
-	case len(g.byPlace) == maxKept:
+	case len(g.byKey) == maxKept:
 		g.stacks.Others++
 		return
 	default:
@@ -85,7 +85,7 @@ func (g *groups) add(t *thread) {
 			Worker: at.worker, Idle: at.idle, State: at.state, Library: at.library, Application: at.application,
 			Frames: slices.Clone(t.frames[:min(len(t.frames), maxShown)]),
 		}
-		g.byPlace[at] = group
+		g.byKey[at] = group
 	}
 	group.Threads++
 }
@@ -106,11 +106,11 @@ func (g *groups) merge(v *groups) {
 	g.stacks.Virtual += v.stacks.Virtual
 	g.stacks.Others += v.stacks.Others
 	g.stacks.Cut = g.stacks.Cut || v.stacks.Cut
-	for at, group := range v.byPlace {
-		if known := g.byPlace[at]; known != nil {
+	for at, group := range v.byKey {
+		if known := g.byKey[at]; known != nil {
 			known.Threads += group.Threads
 		} else {
-			g.byPlace[at] = group
+			g.byKey[at] = group
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (g *groups) merge(v *groups) {
 // ones, then the groups of most threads.
 func (g *groups) result() model.Stacks {
 	out := g.stacks
-	for _, group := range g.byPlace {
+	for _, group := range g.byKey {
 		out.Groups = append(out.Groups, *group)
 	}
 	slices.SortFunc(out.Groups, func(a, b model.StackGroup) int {

@@ -33,17 +33,19 @@ func generated() []string {
 	return []string{"CGLIB$$", "$$FastClass", "$$EnhancerBy", "$Proxy", "ByteBuddy$"}
 }
 
-// places sorts frames into the JDK's, libraries' and the application's.
-type places struct {
+// frameKinds sorts frames into the JDK's, libraries' and the application's.
+type frameKinds struct {
 	jdk, libraries, generated []string
 }
 
-func newPlaces() places { return places{jdk: jdk(), libraries: libraries(), generated: generated()} }
+func newFrameKinds() frameKinds {
+	return frameKinds{jdk: jdk(), libraries: libraries(), generated: generated()}
+}
 
-func (p *places) isJDK(frame string) bool { return begins(frame, p.jdk) }
+func (p *frameKinds) isJDK(frame string) bool { return begins(frame, p.jdk) }
 
 // isApplication: compiled pages are the application's, though their package is Tomcat's.
-func (p *places) isApplication(frame string) bool {
+func (p *frameKinds) isApplication(frame string) bool {
 	if strings.HasPrefix(frame, "org.apache.jsp.") {
 		return true
 	}
@@ -84,7 +86,7 @@ func vendor(frame string) string {
 // entered, or that of the JDK where the application called the JDK itself, and the
 // application's topmost method. Without one of the application it is the innermost
 // method of a library, or of the JDK.
-func (p *places) entered(frames []string) (library, application string) {
+func (p *frameKinds) entered(frames []string) (library, application string) {
 	var runtime, inner, entry string
 	left := false
 	for _, f := range frames {

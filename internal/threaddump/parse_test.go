@@ -110,7 +110,7 @@ func TestWorkers(t *testing.T) {
 }
 
 func TestPlaces(t *testing.T) {
-	p := newPlaces()
+	p := newFrameKinds()
 	for _, c := range []struct {
 		name                 string
 		frames               []string

@@ -27,8 +27,8 @@ type adoption struct {
 func (o *adoption) add(pid int, general bool) error {
 	if pid != 0 {
 		if _, err := o.p.src.Proc.Process(pid); err != nil {
-			if errors.Is(err, hostproc.ErrGone) {
-				err = hostproc.ErrGone // said in one line
+			if errors.Is(err, hostproc.ErrNoProcess) {
+				err = hostproc.ErrNoProcess // said in one line
 			}
 			return fmt.Errorf("pid %d: %w", pid, err)
 		}

@@ -111,10 +111,10 @@ func (c *Candidate) Limits(common Overrides) Overrides {
 	return common
 }
 
-// Keep returns the listeners that the targets name: by port, by process, all, or
+// Select returns the listeners that the targets name: by port, by process, all, or
 // else Tomcat's. note is set when there was no Tomcat and so all are kept. They
 // come in the order of the screen and of the JSON.
-func (r *Rules) Keep(all []*Candidate) (kept []*Candidate, note string) {
+func (r *Rules) Select(all []*Candidate) (kept []*Candidate, note string) {
 	kept, note = r.keep(all)
 	Order(kept)
 	return kept, note

@@ -169,7 +169,7 @@ func (r *listing) byProcess() map[hostproc.ProcessKey][]*Candidate {
 		if c.Owner != nil {
 			key := hostproc.ProcessKey{PID: c.Owner.PID, StartTime: c.Owner.StartTime}
 			out[key] = append(out[key], c)
-			wanted[key] = wanted[key] || r.rules.MayWant(c)
+			wanted[key] = wanted[key] || r.rules.MaySelect(c)
 		}
 	}
 	maps.DeleteFunc(out, func(key hostproc.ProcessKey, _ []*Candidate) bool { return !wanted[key] })
@@ -209,7 +209,7 @@ func (r *listing) askActuators(ctx context.Context) {
 			list = append(list, c)
 		}
 	}
-	if r.Sources.Tomcat == nil || len(r.opt.Actuators()) == 0 || !slices.ContainsFunc(list, r.rules.MayWant) {
+	if r.Sources.Tomcat == nil || len(r.opt.Actuators()) == 0 || !slices.ContainsFunc(list, r.rules.MaySelect) {
 		return
 	}
 	found, unavailable := r.Sources.Tomcat.DiscoverUnseen(ctx, ports(list))
@@ -230,7 +230,7 @@ func ports(list []*Candidate) []match.Listening {
 // selectWatched leaves out what the targets do not name and what is beyond
 // --max-listeners, and has the others watched.
 func (r *listing) selectWatched() {
-	kept, note := r.rules.Keep(r.all)
+	kept, note := r.rules.Select(r.all)
 	if note != "" {
 		r.Notes = append(r.Notes, note)
 	}
@@ -258,7 +258,7 @@ func (r *listing) fairShares(list []*Candidate, most int) []*Candidate {
 	}
 	claimants := make([]Claimant, len(list))
 	for i, c := range list {
-		claimants[i] = Claimant{Owner: owners[c.ID.NetNS], NetNS: c.ID.NetNS, Explicit: c.Expected(), Kept: watched[c.ID]}
+		claimants[i] = Claimant{Owner: owners[c.ID.NetNS], NetNS: c.ID.NetNS, Explicit: c.Expected(), Watched: watched[c.ID]}
 	}
 	out := make([]*Candidate, 0, most)
 	for _, i := range Shares(claimants, most) {

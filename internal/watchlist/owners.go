@@ -66,7 +66,7 @@ func alone(c *Candidate) (inode uint32) {
 // unowned are the listening sockets whose owner is still to be found.
 func (o *owners) unowned(r *listing) (out []owner.Socket) {
 	for _, c := range r.all {
-		if !r.rules.MayWant(c) {
+		if !r.rules.MaySelect(c) {
 			continue
 		}
 		for i := range c.Members {
@@ -91,7 +91,7 @@ func (o *owners) heldBy(pid int, r *listing) bool {
 	}
 	held, err := r.Sources.Owners.Held(pid, inodes)
 	maps.Copy(o.byInode, held)
-	return err == nil || errors.Is(err, hostproc.ErrGone)
+	return err == nil || errors.Is(err, hostproc.ErrNoProcess)
 }
 
 // sayOwners names the watched listeners whose owner could not be found, and what

@@ -38,7 +38,7 @@ func tomcat(c *Candidate) *Candidate {
 // rules look into the agent's own namespace, and into the pod's for process shop.
 func rules(s Selection, change func(*Scope)) *Rules {
 	r := &Rules{Selection: s, Scope: Scope{
-		Namespaces: []ScopedNamespace{{ID: home, General: true}, {ID: pod}}, Home: map[int]uint64{shop: pod},
+		Namespaces: []ScopedNamespace{{ID: home, General: true}, {ID: pod}}, Namespace: map[int]uint64{shop: pod},
 	}}
 	if change != nil {
 		change(&r.Scope)
@@ -92,7 +92,7 @@ func TestKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rules(tt.selection, tt.scope)
 			r.Claim(tt.all, map[int]bool{shop: true})
-			kept, note := r.Keep(tt.all)
+			kept, note := r.Select(tt.all)
 			require.Equal(t, tt.want, addresses(kept))
 			require.Equal(t, tt.note, note)
 		})
@@ -228,7 +228,7 @@ func TestSelection(t *testing.T) {
 	require.True(t, s.Expects(id))
 	require.True(t, s.General())
 	r := rules(s, nil)
-	require.True(t, r.MayWant(listener(home, 80, 0)))
-	require.False(t, r.MayWant(listener(pod, 80, 0)))
+	require.True(t, r.MaySelect(listener(home, 80, 0)))
+	require.False(t, r.MaySelect(listener(pod, 80, 0)))
 	require.False(t, r.MayBe(shop, listener(home, 80, 0)))
 }

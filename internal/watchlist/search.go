@@ -115,7 +115,7 @@ func (p *Namespaces) update(now time.Time, o *Options, c *Search) {
 		case err == nil:
 			n.Owner = r.owner
 			stay = append(stay, n)
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, hostproc.ErrGone) && !errors.Is(err, errMoved):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, hostproc.ErrNoProcess) && !errors.Is(err, errMoved):
 			c.Hidden, c.Why = c.Hidden+1, err
 		}
 	}

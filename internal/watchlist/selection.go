@@ -105,7 +105,7 @@ func (s *Selection) Ports(port uint16) bool {
 // Scope is where the selectors apply: the namespaces that are open.
 type Scope struct {
 	Namespaces    []ScopedNamespace
-	Home          map[int]uint64 // namespaces of the processes that are named
+	Namespace     map[int]uint64 // namespaces of the processes that are named
 	AllNamespaces bool           // every one that has a process
 	Hidden        int            // of these, those that may not be entered
 	OneShot       bool           // no further snapshot follows
@@ -141,7 +141,7 @@ func (r *Rules) covers(sel Selector, netns uint64) bool {
 		ns := r.namespace(netns)
 		return ns != nil && ns.General
 	}
-	home, known := r.Home[sel.PID]
+	home, known := r.Namespace[sel.PID]
 	return known && home == netns
 }
 
@@ -161,8 +161,8 @@ func (r *Rules) everything(netns uint64) bool {
 	return ns != nil && ns.General && (r.All || len(r.Selectors) == 0)
 }
 
-// MayWant is false for listeners that were not asked for, whichever process owns them.
-func (r *Rules) MayWant(c *Candidate) bool {
+// MaySelect is false for listeners that were not asked for, whichever process owns them.
+func (r *Rules) MaySelect(c *Candidate) bool {
 	return r.everything(c.ID.NetNS) || slices.ContainsFunc(r.Selectors, func(sel Selector) bool { return r.mayMatch(sel, c) })
 }
 

@@ -11,7 +11,7 @@ type Claimant struct {
 	Owner    string // whose its namespace is; empty: the namespace's own
 	NetNS    uint64
 	Explicit bool // named by a port, a process or a target of the configuration
-	Kept     bool // watched so far: it stays before a new one of its namespace comes
+	Watched  bool // watched so far: it stays before a new one of its namespace comes
 }
 
 // Shares says which of the claimants are watched when there are more than limit,
@@ -25,7 +25,7 @@ func Shares(claimants []Claimant, limit int) []int {
 	for i := range order {
 		order[i] = i
 	}
-	kept := func(a, b int) int { return first(claimants[a].Kept, claimants[b].Kept) }
+	kept := func(a, b int) int { return first(claimants[a].Watched, claimants[b].Watched) }
 	slices.SortStableFunc(order, kept)
 	turn := turns(claimants, order, func(c *Claimant) string { return fmt.Sprint(c.NetNS) })
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(turn[a], turn[b]), kept(a, b)) })

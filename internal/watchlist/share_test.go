@@ -18,7 +18,7 @@ func TestShares(t *testing.T) {
 	}
 	keptSpread := slices.Clone(spread)
 	for i := range keptSpread {
-		keptSpread[i].Kept = true
+		keptSpread[i].Watched = true
 	}
 	for name, tt := range map[string]struct {
 		claimants []Claimant
@@ -30,9 +30,9 @@ func TestShares(t *testing.T) {
 		"one namespace is greedy":   {append(append([]Claimant{}, many...), Claimant{NetNS: 2}, Claimant{NetNS: 3}), 5, []int{0, 1, 2, 100, 101}},
 		"explicit ones come first":  {append(append([]Claimant{}, many...), Claimant{NetNS: 1, Explicit: true}, Claimant{NetNS: 2}), 2, []int{0, 100}},
 		"all explicit":              {[]Claimant{{NetNS: 1, Explicit: true}, {NetNS: 1, Explicit: true}, {NetNS: 2, Explicit: true}}, 2, []int{0, 1}},
-		"what is watched stays":     {[]Claimant{{NetNS: 1}, {NetNS: 1, Kept: true}, {NetNS: 2}}, 2, []int{1, 2}},
-		"new namespaces are heard":  {[]Claimant{{NetNS: 1, Kept: true}, {NetNS: 1, Kept: true}, {NetNS: 2}}, 2, []int{0, 2}},
-		"watched namespaces before": {[]Claimant{{NetNS: 1}, {NetNS: 2, Kept: true}, {NetNS: 3, Kept: true}}, 2, []int{1, 2}},
+		"what is watched stays":     {[]Claimant{{NetNS: 1}, {NetNS: 1, Watched: true}, {NetNS: 2}}, 2, []int{1, 2}},
+		"new namespaces are heard":  {[]Claimant{{NetNS: 1, Watched: true}, {NetNS: 1, Watched: true}, {NetNS: 2}}, 2, []int{0, 2}},
+		"watched namespaces before": {[]Claimant{{NetNS: 1}, {NetNS: 2, Watched: true}, {NetNS: 3, Watched: true}}, 2, []int{1, 2}},
 		"one owner has many":        {append(slices.Clone(spread), Claimant{Owner: "b", NetNS: 200}, Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 100, 101}},
 		"and was there first":       {append(slices.Clone(keptSpread), Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 2, 100}},
 		"no room":                   {[]Claimant{{NetNS: 1}}, 0, []int{}},

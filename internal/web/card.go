@@ -199,7 +199,7 @@ func clients(l *model.Listener) (string, []part) {
 	if c == nil || c.Partial || q == nil {
 		return "", nil
 	}
-	inside := c.Held() + q.Length
+	inside := c.SlotsInUse() + q.Length
 	heading := "Clients inside: " + phrase.Number(inside)
 	room := inside
 	if n := l.Capacity(); n != nil {
@@ -216,7 +216,7 @@ func clients(l *model.Listener) (string, []part) {
 		{Name: "streaming", Class: "sending", N: c.Phases[model.Streaming]},
 		{Name: "closed by the client", Class: "closed", N: c.Phases[model.ClientClosed]},
 		{Name: "unclassified", Class: "unclassified", N: c.Phases[model.Unclassified]},
-		{Name: "reset", Class: "closed", N: c.Held() - c.Accepted},
+		{Name: "reset", Class: "closed", N: c.SlotsInUse() - c.Accepted},
 		{Name: "in the accept queue", Class: "queued", N: q.Length},
 	}
 	return heading, placed(parts, room)

@@ -74,24 +74,24 @@ func (c choice) query(minutes string) string {
 
 // view is everything that the page shows.
 type view struct {
-	Title   string
-	Host    string
-	Counts  string
-	Age     string
-	Clock   string
-	Tally   []tally
-	Pasts   []pastLink
-	Date    string
-	Command string // a report's own
-	Kernel  string
-	Notes   []string
-	Cards   []card // whole
-	Rows    []card // a line each
-	Single  bool
-	Missing string // of a permalink's listener that is not there
-	Version string
-	Report  bool // not live: attached to a ticket
-	Stream  string
+	Title    string
+	Host     string
+	Counts   string
+	Age      string
+	Clock    string
+	Statuses []count
+	Pasts    []pastLink
+	Date     string
+	Command  string // a report's own
+	Kernel   string
+	Notes    []string
+	Cards    []card // whole
+	Rows     []card // a line each
+	Single   bool
+	Missing  string // of a permalink's listener that is not there
+	Version  string
+	Report   bool // not live: attached to a ticket
+	Stream   string
 	// Incidents are the past ones, the latest first.
 	Incidents []pastIncident
 }
@@ -130,7 +130,7 @@ func newViewOf(s *model.Snapshot, h *incident.History, c choice, version string,
 // list fills in the listeners, the worst first.
 func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int) {
 	worst := worstFirst(s.Listeners)
-	v.Tally = tallies(worst)
+	v.Statuses = statusCounts(worst)
 	v.Counts, v.Title = counts(worst), title(worst, v.Host)
 	for i, l := range worst {
 		if !c.includes(l) {
@@ -159,20 +159,20 @@ func worstFirst(in []model.Listener) []*model.Listener {
 	return out
 }
 
-// tally is how many listeners have a status.
-type tally struct {
+// count is how many listeners have a status.
+type count struct {
 	N      int
 	Status string
 }
 
-func tallies(listeners []*model.Listener) (out []tally) {
+func statusCounts(listeners []*model.Listener) (out []count) {
 	var n [model.NumStatuses]int
 	for _, l := range listeners {
 		n[l.Verdict.Status]++
 	}
 	for s := model.NumStatuses - 1; s >= 0; s-- {
 		if n[s] > 0 {
-			out = append(out, tally{n[s], s.String()})
+			out = append(out, count{n[s], s.String()})
 		}
 	}
 	return out

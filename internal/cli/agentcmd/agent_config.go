@@ -62,18 +62,18 @@ func (o *agentOptions) left(t config.Target) (watchlist.Target, bool) {
 func (o *agentOptions) limitsOf(l config.Limits) watchlist.Overrides {
 	set := watchlist.Overrides{}
 	if n := l.MaxConnections; n != nil {
-		set.MaxConnections = watchlist.ByHand(&n.Value, o.place(n))
+		set.MaxConnections = watchlist.ByHand(&n.Value, o.lineOf(n))
 	}
 	if n := l.AcceptCount; n != nil {
-		set.AcceptCount = watchlist.ByHand(&n.Value, o.place(n))
+		set.AcceptCount = watchlist.ByHand(&n.Value, o.lineOf(n))
 	}
 	if n := l.MaxThreads; n != nil {
-		set.MaxThreads = watchlist.ByHand(&n.Value, o.place(n))
+		set.MaxThreads = watchlist.ByHand(&n.Value, o.lineOf(n))
 	}
 	return set
 }
 
-func (o *agentOptions) place(n *config.Number) string {
+func (o *agentOptions) lineOf(n *config.Number) string {
 	return fmt.Sprintf("%s line %d", filepath.Base(o.config), n.Line)
 }
 

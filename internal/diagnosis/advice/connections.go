@@ -43,7 +43,7 @@ func connectionsNow(s *symptoms.Symptoms) (to int, covers string) {
 
 // here are the clients inside and those in the accept queue.
 func here(s *symptoms.Symptoms) int {
-	n, _ := reading.Held(s.Now)
+	n, _ := reading.SlotsInUse(s.Now)
 	return max(n, s.Now.Connector.MaxConnections.Value) + reading.Queued(s.Now)
 }
 

@@ -22,7 +22,7 @@ func FilesLimit(to int) string {
 // FilesNeeded are a tenth more than the connections and what else is open take.
 func FilesNeeded(l *model.Listener, connections int) int {
 	used, _, _ := reading.OpenFiles(l)
-	n, _ := reading.Held(l)
+	n, _ := reading.SlotsInUse(l)
 	return RoundUp((connections + max(0, used-n)) * 11 / 10)
 }
 
@@ -30,7 +30,7 @@ func FilesNeeded(l *model.Listener, connections int) int {
 // connections: each takes a file descriptor.
 func filesFor(l *model.Listener, connections int) string {
 	_, most, ok := reading.OpenFiles(l)
-	_, seen := reading.Held(l)
+	_, seen := reading.SlotsInUse(l)
 	if !ok || !seen {
 		return "Each connection takes a file descriptor: check the open-files limit first."
 	}

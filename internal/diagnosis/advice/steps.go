@@ -108,7 +108,7 @@ func SomaxconnStep(s *symptoms.Symptoms, to int) model.Step {
 // FilesStep is there where the open-files limit must be raised for that many connections.
 func FilesStep(s *symptoms.Symptoms, connections int) []model.Step {
 	_, most, ok := reading.OpenFiles(s.Now)
-	if _, seen := reading.Held(s.Now); !ok || !seen {
+	if _, seen := reading.SlotsInUse(s.Now); !ok || !seen {
 		return nil
 	}
 	need := FilesNeeded(s.Now, connections)

@@ -58,7 +58,7 @@ func beforeListener() Cause {
 // lostWhere is what is known of the place.
 func lostWhere(s *symptoms.Symptoms) string {
 	var found []string
-	for _, p := range places(s) {
+	for _, p := range dropPoints(s) {
 		found = append(found, p.what)
 	}
 	switch {
@@ -78,8 +78,8 @@ func lostWhere(s *symptoms.Symptoms) string {
 	return "the place is unknown (a firewall rule, or connection tracking)"
 }
 
-// place is where clients' packets are lost, by a counter that moved for them.
-type place struct {
+// dropPoint is where clients' packets are lost, by a counter that moved for them.
+type dropPoint struct {
 	what string
 	step model.Step
 }
@@ -91,9 +91,9 @@ const (
 	conntrackChain  = "nf_conntrack_chaintoolong"
 )
 
-// places are all whose counters account for half of the clients at least: a counter that
+// dropPoints are all whose counters account for half of the clients at least: a counter that
 // moves a little has its own reasons.
-func places(s *symptoms.Symptoms) (out []place) {
+func dropPoints(s *symptoms.Symptoms) (out []dropPoint) {
 	enough := max(1, (s.InFront()+1)/2)
 	moved := func(name string) uint64 {
 		if n := s.Delta[name]; n >= enough {
@@ -103,7 +103,7 @@ func places(s *symptoms.Symptoms) (out []place) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
 		if n := moved(name); n > 0 && ruleConcerns(s, name) {
-			out = append(out, rulePlace(name, n))
+			out = append(out, ruleDropPoint(name, n))
 		}
 	}
 	for _, c := range []struct{ name, what, text, command string }{
@@ -115,7 +115,7 @@ func places(s *symptoms.Symptoms) (out []place) {
 		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
 	} {
 		if n := moved(c.name); n > 0 {
-			out = append(out, place{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
+			out = append(out, dropPoint{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
 		}
 	}
 	return append(out, tracking(s, moved)...)
@@ -124,15 +124,15 @@ func places(s *symptoms.Symptoms) (out []place) {
 const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"
 
 // tracking are the reasons for which connection tracking drops packets.
-func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []place) {
+func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []dropPoint) {
 	if n := moved(ConntrackInsert); n > 0 {
-		out = append(out, place{
+		out = append(out, dropPoint{
 			phrase.Sprintf("connection tracking could not insert their connections (insert_failed +%d), as where an address translation has too few source ports", n),
 			advice.Command("See which address translation they go through, and give it more ports or addresses", "nft list ruleset; iptables-save -t nat; conntrack -S"),
 		})
 	}
 	if n := moved(conntrackChain); n > 0 {
-		out = append(out, place{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
+		out = append(out, dropPoint{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
 	}
 	count, most := s.Sysctl["nf_conntrack_count"], s.Sysctl["nf_conntrack_max"]
 	others := s.Delta[ConntrackInsert] + s.Delta[conntrackChain]
@@ -141,9 +141,9 @@ func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []place) {
 		if most > 0 && count >= most*9/10 {
 			what += phrase.Sprintf(", %d of %d connections", min(count, most), most)
 		}
-		out = append(out, place{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
+		out = append(out, dropPoint{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
 	} else if _, counted := s.Delta[ConntrackDrop]; !counted && most > 0 && count >= most {
-		out = append(out, place{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", min(count, most), most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
+		out = append(out, dropPoint{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", min(count, most), most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
 	}
 	return out
 }
@@ -173,19 +173,19 @@ func ruleConcerns(s *symptoms.Symptoms, name string) bool {
 	return s.InFront() > 0 || strings.Contains(rule, " reject")
 }
 
-func rulePlace(name string, n uint64) place {
+func ruleDropPoint(name string, n uint64) dropPoint {
 	rule, _, _ := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
 	at := strings.LastIndexByte(rule, ' ')
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
-	return place{
+	return dropPoint{
 		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
 		advice.Command("Look at this rule, and change it", "nft -a list chain "+chain),
 	}
 }
 
 func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
-	for _, p := range places(s) {
+	for _, p := range dropPoints(s) {
 		out = append(out, p.step)
 	}
 	if len(out) > 0 {

@@ -64,7 +64,7 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	switch {
 	case s.Unacknowledged() && 2*reading.Unacknowledged(s.Now) > s.Now.Connections.Accepted:
 		return unacknowledgedSteps(), "maxConnections: a larger limit fills as well."
-	case reading.OfTheGone(s.Now) > 0:
+	case reading.SlotsOfLeft(s.Now) > 0:
 		do = append(do, advice.Action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
 		return do, "maxConnections: a larger limit fills as well."
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
@@ -109,16 +109,16 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 		return phrase.Sentences(phrase.Capital(words.Unacknowledged(s))+": their hosts or networks are gone (see unacknowledged), and each keeps its slot for some 15 minutes (net.ipv4.tcp_retries2).",
 			"Have the application end streams whose client does not answer (a heartbeat that the client acknowledges, or a lifetime), or lower net.ipv4.tcp_retries2 (8 is some 100 s). A larger maxConnections fills as well.")
 	}
-	if n := reading.OfTheGone(s.Now); n > 0 {
+	if n := reading.SlotsOfLeft(s.Now); n > 0 {
 		return phrase.Sprintf("%d of the slots are those of clients that have closed, more than there are threads: asynchronous requests that nobody completes. Have the application complete them, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout). A larger maxConnections fills as well.", n)
 	}
 	switch threads := slices.Contains(v.Chain, model.CauseMaxThreads); {
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
-		n, _ := reading.Held(s.Now)
+		n, _ := reading.SlotsInUse(s.Now)
 		raise = phrase.Sprintf("%d of the %d connections were answered and have been quiet for longer than keepAliveTimeout allows: WebSockets, or others that the application keeps open, which no timeout of the connector ends. ", s.Now.Connections.Outlived, n) +
 			"Limit them in the application (an idle timeout of the WebSocket session), or raise " + change + "."
 	case s.SlotsWithoutThread():
-		n, _ := reading.Held(s.Now)
+		n, _ := reading.SlotsInUse(s.Now)
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(s.Now, model.Unclassified), n) +
 			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
 	case threads && reading.GivenUp(s.Now) > 0:
@@ -139,7 +139,7 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 
 // idleForMoments: most connections are idle at the moment, and may be in service.
 func idleForMoments(s *symptoms.Symptoms) bool {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	return ok && model.MostlyIdle(reading.Phase(s.Now, model.Idle), n) && s.Now.Connections.MostlyMaybeBusy()
 }
 

@@ -131,7 +131,7 @@ func again(s *symptoms.Symptoms, flags string) string {
 
 // roomKnown: connections are free, by the limit that is known.
 func roomKnown(s *symptoms.Symptoms) bool {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	limit := reading.ConnectionLimit(s.Now)
 	return ok && (limit == reading.LimitNone || limit == reading.LimitKnown && n < s.Now.Connector.MaxConnections.Value)
 }

@@ -56,7 +56,7 @@ func openFilesSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	if !ok {
 		return []model.Step{advice.Action("Raise the open-files limit (LimitNOFILE= of the unit, the container's ulimits, or ulimit -n), and restart")}, not
 	}
-	n, _ := reading.Held(s.Now)
+	n, _ := reading.SlotsInUse(s.Now)
 	need := 0
 	if reading.ConnectionLimit(s.Now) == reading.LimitKnown {
 		need = advice.FilesNeeded(s.Now, s.Now.Connector.MaxConnections.Value)
@@ -73,7 +73,7 @@ func adviseFiles(s *symptoms.Symptoms) string {
 	if !ok {
 		return "Raise the open-files limit (LimitNOFILE= in the unit, ulimit -n, or the container's ulimits), and look for a leak."
 	}
-	n, _ := reading.Held(s.Now)
+	n, _ := reading.SlotsInUse(s.Now)
 	need := 0
 	if reading.ConnectionLimit(s.Now) == reading.LimitKnown {
 		need = advice.FilesNeeded(s.Now, s.Now.Connector.MaxConnections.Value)

@@ -17,7 +17,7 @@ func lastingQueue(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if !unexplained && !besideThreads(s, v) || !s.QueueBeforeRoom() {
 		return
 	}
-	n, _ := reading.Held(s.Now)
+	n, _ := reading.SlotsInUse(s.Now)
 	add("queue_stands", model.SeverityWarning,
 		phrase.Capital(phrase.Sprintf("%s, although only %d of %d connections%s are taken.", words.Queue(s), n,
 			s.Now.Connector.MaxConnections.Value, words.SourceOf(s.Now.Connector.MaxConnections))),

@@ -73,7 +73,7 @@ func openFilesFinding(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	used, most, _ := reading.OpenFiles(s.Now)
-	n, _ := reading.Held(s.Now)
+	n, _ := reading.SlotsInUse(s.Now)
 	conns := s.Now.Connector.MaxConnections.Value
 	to, instead := advice.FilesNeeded(s.Now, conns), ""
 	if fewer := (most - (used - n)) * 9 / 10; fewer > 0 {
@@ -122,7 +122,7 @@ func connectionFindings(s *symptoms.Symptoms, add adder) {
 	if r := c.Reset; r != nil && *r > 0 {
 		add("reset_connections", model.SeverityWarning,
 			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
-				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), reading.ServerName(s.Now), *r, c.Held()),
+				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), reading.ServerName(s.Now), *r, c.SlotsInUse()),
 			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(s.Now)+" reports how many are held.")
 	}
 	if s.Undercounted() && !c.Partial {

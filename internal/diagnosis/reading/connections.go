@@ -52,8 +52,8 @@ func Inexact(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && !l.Connections.Exact()
 }
 
-// Held is the number of connection slots in use.
-func Held(l *model.Listener) (int, bool) {
+// SlotsInUse is the number of connection slots in use.
+func SlotsInUse(l *model.Listener) (int, bool) {
 	if l == nil {
 		return 0, false
 	}
@@ -126,16 +126,16 @@ func GivenUp(l *model.Listener) int {
 // givenUpLeast is of how many of them that is said.
 const givenUpLeast = 5
 
-// OfTheGone are the slots of clients that have closed and for which no thread can be at work:
+// SlotsOfLeft are the slots of clients that have closed and for which no thread can be at work:
 // more than the pool has threads. Their requests were read, so that they are asynchronous ones
 // that nobody completes.
-func OfTheGone(l *model.Listener) int {
+func SlotsOfLeft(l *model.Listener) int {
 	if l == nil || l.Connections == nil || l.Connector == nil || l.Connector.PoolThreads == nil || VirtualThreads(l) {
 		return 0
 	}
 	c := l.Connections
 	read := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
-	if 2*read <= c.Held() || read <= *l.Connector.PoolThreads {
+	if 2*read <= c.SlotsInUse() || read <= *l.Connector.PoolThreads {
 		return 0
 	}
 	return read

@@ -86,7 +86,7 @@ func gauges() []gauge {
 			return l.AcceptQueue.Length, l.AcceptQueue.Capacity(), true
 		}},
 		{StageMaxConnections, func(l *model.Listener, _ map[string]int) (used, most int, ok bool) {
-			n, ok := Held(l)
+			n, ok := SlotsInUse(l)
 			if !ok || Partial(l) || ConnectionLimit(l) != LimitKnown {
 				return 0, 0, false
 			}

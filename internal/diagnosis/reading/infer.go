@@ -51,7 +51,7 @@ func certain(s *model.Setting[int]) bool {
 // certain, or a larger one is said of a server of which all slots were counted,
 // those that clients' resets hold as well.
 func limitInForce(before, now *model.Listener, latched int) (int, bool) {
-	n, limit := max(latched, now.Connections.Held()), ConnectionLimit(now)
+	n, limit := max(latched, now.Connections.SlotsInUse()), ConnectionLimit(now)
 	switch {
 	case now.Connections.Accepted == 0, Inexact(now), latched == 0 && !stillAtLatch(before, now):
 		return 0, false
@@ -66,8 +66,8 @@ func limitInForce(before, now *model.Listener, latched int) (int, bool) {
 // stillAtLatch reports whether the acceptor was found at the latch when packets
 // were dropped, and in both readings clients wait and as many connections are held.
 func stillAtLatch(before, now *model.Listener) bool {
-	was, counted := Held(before)
-	if !counted || was != now.Connections.Held() || Inexact(before) || !QueueWaits(before) || !QueueWaits(now) || now.Losses == nil {
+	was, counted := SlotsInUse(before)
+	if !counted || was != now.Connections.SlotsInUse() || Inexact(before) || !QueueWaits(before) || !QueueWaits(now) || now.Losses == nil {
 		return false
 	}
 	return slices.ContainsFunc(now.Losses.By, func(d model.Drops) bool {

@@ -73,7 +73,7 @@ func RunDelay(p *model.Process) *time.Duration { return p.RunDelay }
 
 // AtConnectionLimit reports whether Tomcat holds all the connections it may.
 func (p Pair) AtConnectionLimit(l *model.Listener) bool {
-	n, ok := Held(l)
+	n, ok := SlotsInUse(l)
 	if !ok || ConnectionLimit(l) != LimitKnown {
 		return false
 	}
@@ -84,7 +84,7 @@ func (p Pair) AtConnectionLimit(l *model.Listener) bool {
 // that show the limit reached. Unclassified ones are never called idle.
 func (p Pair) MostlyIdle() bool {
 	idle := func(l *model.Listener) bool {
-		return model.MostlyIdle(l.Connections.Unused(), l.Connections.Held())
+		return model.MostlyIdle(l.Connections.Unused(), l.Connections.SlotsInUse())
 	}
 	for _, l := range []*model.Listener{p.Now, p.Before} {
 		if l != nil && p.AtConnectionLimit(l) && !idle(l) {

@@ -111,7 +111,7 @@ const unansweredFrom = 5 * time.Second
 
 // NobodyIn means that no connection is held, and none waits.
 func (s *Symptoms) NobodyIn() bool {
-	n, known := reading.Held(s.Now)
+	n, known := reading.SlotsInUse(s.Now)
 	return known && n == 0 && reading.Queued(s.Now) == 0
 }
 

@@ -33,7 +33,7 @@ func (s *Symptoms) Clamped() bool {
 // listener's.
 func (s *Symptoms) FilesFirst() bool {
 	used, most, ok := reading.OpenFiles(s.Now)
-	n, seen := reading.Held(s.Now)
+	n, seen := reading.SlotsInUse(s.Now)
 	return ok && seen && reading.ConnectionLimit(s.Now) == reading.LimitKnown &&
 		most < s.Now.Connector.MaxConnections.Value+max(0, used-n)
 }
@@ -55,7 +55,7 @@ func (s *Symptoms) Undercounted() bool {
 // idle nor in service, where that is known. It may be more of them: each of the pool's
 // threads is taken to have one, and the idle ones have none.
 func (s *Symptoms) SlotsWithoutThread() bool {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	c := s.Now.Connector
 	return ok && c != nil && !c.TLS && !c.HTTP2 && 4*reading.Phase(s.Now, model.Unclassified) >= n && reading.Phase(s.Now, model.Unclassified) > 0
 }

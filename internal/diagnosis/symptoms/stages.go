@@ -82,7 +82,7 @@ func (s *Symptoms) ConnectionsHigh() bool {
 		return true
 	}
 	return s.Fills(reading.StageMaxConnections) && s.Both(func(l *model.Listener) bool {
-		n, ok := reading.Held(l)
+		n, ok := reading.SlotsInUse(l)
 		return ok && reading.ConnectionLimit(l) == reading.LimitKnown &&
 			float64(n-reading.Phase(l, model.Idle)) >= s.T.High*float64(l.Connector.MaxConnections.Value)
 	})
@@ -95,6 +95,6 @@ func (s *Symptoms) TakenUp() bool {
 
 // MostlyIdleNow reports whether most of the connections are idle in the latest snapshot.
 func (s *Symptoms) MostlyIdleNow() bool {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	return ok && model.MostlyIdle(s.Now.Connections.Unused(), n)
 }

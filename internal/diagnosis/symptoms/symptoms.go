@@ -65,7 +65,7 @@ func (s *Symptoms) Lasting(shows func(*model.Listener) bool) bool {
 // nearConnectionLimit guards the rule "either snapshot shows the limit reached":
 // the other one must at least be close, or the limit was only passed by.
 func (s *Symptoms) nearConnectionLimit(l *model.Listener) bool {
-	n, ok := reading.Held(l)
+	n, ok := reading.SlotsInUse(l)
 	if !ok || reading.ConnectionLimit(l) != reading.LimitKnown {
 		return false
 	}

@@ -31,7 +31,7 @@ func (s *Symptoms) QueueWaitsLong() bool {
 
 // QueueBeforeRoom means that the accept queue stands though not all connections are taken.
 func (s *Symptoms) QueueBeforeRoom() bool {
-	_, ok := reading.Held(s.Now)
+	_, ok := reading.SlotsInUse(s.Now)
 	return ok && !reading.Inexact(s.Now) && s.Both(s.QueueStands) && reading.ConnectionLimit(s.Now) == reading.LimitKnown && !s.ConnectionsFull
 }
 

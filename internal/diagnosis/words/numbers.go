@@ -73,7 +73,7 @@ func ThreadNumbers(s *symptoms.Symptoms) string {
 
 // ConnectionNumbers are how many connections are held, and in which phases.
 func ConnectionNumbers(s *symptoms.Symptoms) string {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	if !ok {
 		return ""
 	}
@@ -199,8 +199,8 @@ func SourceOf(s *model.Setting[int]) string {
 	return ""
 }
 
-// maxPlaces is how many groups a sentence names.
-const maxPlaces = 3
+// maxGroups is how many groups a sentence names.
+const maxGroups = 3
 
 // StackNumbers are where the busy threads are by the JVM's own account.
 func StackNumbers(l *model.Listener) string {
@@ -211,7 +211,7 @@ func StackNumbers(l *model.Listener) string {
 	var parts []string
 	for i := range s.Groups {
 		g := &s.Groups[i]
-		if !g.Busy() || len(parts) == maxPlaces {
+		if !g.Busy() || len(parts) == maxGroups {
 			break
 		}
 		part := phrase.Sprintf("%d in %s", g.Threads, model.ShortMethod(g.Library))

@@ -28,7 +28,7 @@ func Idle(l *model.Listener) string {
 // ofThem are some of the connections that are held: "12 of them", "all of them", or of one
 // that is the only one "which is".
 func ofThem(l *model.Listener, n int) string {
-	held, ok := reading.Held(l)
+	held, ok := reading.SlotsInUse(l)
 	switch {
 	case !ok || n < held:
 		return phrase.Sprintf("%d of them", n)
@@ -41,7 +41,7 @@ func ofThem(l *model.Listener, n int) string {
 // Connections is the present count where it shows the limit reached, else
 // the fact that it was.
 func Connections(s *symptoms.Symptoms) string {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	if !ok || reading.ConnectionLimit(s.Now) != reading.LimitKnown || !s.ConnectionsFull {
 		return "the limit of connections (maxConnections) was reached"
 	}
@@ -57,8 +57,8 @@ func Connections(s *symptoms.Symptoms) string {
 	}
 	text += aside
 	switch {
-	case reading.OfTheGone(s.Now) > 0:
-		text += ", " + ofThem(s.Now, reading.OfTheGone(s.Now)) + " of clients that have closed: their requests were read, and nobody completes them"
+	case reading.SlotsOfLeft(s.Now) > 0:
+		text += ", " + ofThem(s.Now, reading.SlotsOfLeft(s.Now)) + " of clients that have closed: their requests were read, and nobody completes them"
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
 		text += ", " + ofThem(s.Now, s.Now.Connections.Outlived) + " quiet for longer than keepAliveTimeout allows"
 	case s.SlotsWithoutThread():
@@ -86,7 +86,7 @@ func Files(s *symptoms.Symptoms) string {
 		return "the process had no file descriptor left for accept()"
 	}
 	text := phrase.Sprintf("%d of %d files are open and accept() fails", used, most)
-	if n, ok := reading.Held(s.Now); ok && reading.ConnectionLimit(s.Now) == reading.LimitKnown {
+	if n, ok := reading.SlotsInUse(s.Now); ok && reading.ConnectionLimit(s.Now) == reading.LimitKnown {
 		text += phrase.Sprintf(", with %d of %d connections", n, s.Now.Connector.MaxConnections.Value)
 	}
 	return text
@@ -94,7 +94,7 @@ func Files(s *symptoms.Symptoms) string {
 
 // RoomInside is the proof that no limit behind the queue was reached.
 func RoomInside(s *symptoms.Symptoms) string {
-	n, ok := reading.Held(s.Now)
+	n, ok := reading.SlotsInUse(s.Now)
 	switch {
 	case !ok:
 		return ""

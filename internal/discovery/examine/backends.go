@@ -26,7 +26,7 @@ func backendsOf(t *target, list []springboot.Backend) []model.Backend {
 	var hosts map[string][]netip.Addr
 	for _, b := range list {
 		backend := model.Backend{Name: b.Name, Pool: b.Pool}
-		for _, p := range b.Places {
+		for _, p := range b.Hosts {
 			addresses := literal(p.Host)
 			if addresses == nil {
 				if hosts == nil {

@@ -38,8 +38,8 @@ func TestBackendsWithoutHostsFile(t *testing.T) {
 	target := &target{files: &files{root: folder{err: errNotItsUser}}}
 	pool := &model.Pool{Library: "HikariCP", Setting: "x", Size: model.Setting[int]{Value: 10, Kind: model.SourceDefault}}
 	got := backendsOf(target, []springboot.Backend{
-		{Name: "orders", Pool: pool, Places: []springboot.Place{{Host: "10.0.3.7", Port: 5432}, {Host: "db", Port: 5433}, {Host: "db2", Port: 5433}}},
-		{Name: "redis", Places: []springboot.Place{{Host: "LocalHost", Port: 6379}}},
+		{Name: "orders", Pool: pool, Hosts: []springboot.HostPort{{Host: "10.0.3.7", Port: 5432}, {Host: "db", Port: 5433}, {Host: "db2", Port: 5433}}},
+		{Name: "redis", Hosts: []springboot.HostPort{{Host: "LocalHost", Port: 6379}}},
 	})
 	require.Equal(t, []model.Backend{
 		{Name: "orders", Pool: pool, At: []netip.AddrPort{netip.MustParseAddrPort("10.0.3.7:5432")}, Ports: []uint16{5433}},

@@ -43,7 +43,7 @@ var (
 )
 
 // mayBegin says why no more may be begun for an owner, nil where it may.
-func mayBegin(abandoned *shares.Tally, owner string) error {
+func mayBegin(abandoned *shares.Counts, owner string) error {
 	all, its := abandoned.Of(owner)
 	if its >= ofOneOwner {
 		return errAbandoned
@@ -59,7 +59,7 @@ func mayBegin(abandoned *shares.Tally, owner string) error {
 type Children struct {
 	Command   func() *exec.Cmd // makes one that ends in Serve
 	Deadline  time.Duration    // of one examination
-	abandoned shares.Tally
+	abandoned shares.Counts
 }
 
 // NewChildren takes the command that ends in Serve.
@@ -144,7 +144,7 @@ func startChild(cmd *exec.Cmd, r Request) (*child, error) {
 
 // end kills a child and says whether it has ended. One that does not is left to
 // itself, and counted until it does.
-func (c *child) end(abandoned *shares.Tally, owner string) bool {
+func (c *child) end(abandoned *shares.Counts, owner string) bool {
 	defer func() { _ = c.answer.Close() }()
 	go func() {
 		_ = c.cmd.Wait()

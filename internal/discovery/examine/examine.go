@@ -25,7 +25,7 @@ func (s *subject) examine() (*Examination, error) {
 	f := identify(t)
 	doubtLate(f, t)
 	if !s.handles.Same() {
-		return nil, fmt.Errorf("discovery: pid %d: %w", t.pid, hostproc.ErrGone)
+		return nil, fmt.Errorf("discovery: pid %d: %w", t.pid, hostproc.ErrNoProcess)
 	}
 	return &Examination{Known: t.known, pid: t.pid, Found: *f, Missing: t.missing, files: t.files.stamps(), Numbers: numbersIn(t.args)}, nil
 }

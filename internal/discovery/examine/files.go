@@ -24,7 +24,7 @@ type files struct {
 	// found; relative paths are then opened below cwd and cannot leave it.
 	dir  string
 	exe  string // the executable's path below root, "" where it is unknown
-	seen map[place]stamp
+	seen map[location]stamp
 }
 
 // folder is a process's root or working directory, or why there is none.
@@ -33,8 +33,8 @@ type folder struct {
 	err error
 }
 
-// place is a path below one of the two folders.
-type place struct {
+// location is a path below one of the two folders.
+type location struct {
 	inCwd bool
 	name  string
 }
@@ -42,9 +42,9 @@ type place struct {
 // newFiles takes a process's root and working directory and the names behind its
 // links.
 func newFiles(root, cwd folder, h *hostproc.Handles) *files {
-	f := &files{root: root, cwd: cwd, seen: map[place]stamp{}}
+	f := &files{root: root, cwd: cwd, seen: map[location]stamp{}}
 	f.exe = inside(h.RootName, h.ExeName)
-	if dir := inside(h.RootName, h.CwdName); dir != "" && f.stamp(place{false, dir}).is(f.stamp(place{true, "."})) {
+	if dir := inside(h.RootName, h.CwdName); dir != "" && f.stamp(location{false, dir}).is(f.stamp(location{true, "."})) {
 		f.dir = dir
 	}
 	return f
@@ -75,17 +75,17 @@ func inside(top, target string) string {
 // is says whether two stamps are of one and the same file.
 func (s stamp) is(t stamp) bool { return s.failed == "" && s == t }
 
-func (f *files) place(name string) place {
+func (f *files) locate(name string) location {
 	switch {
 	case path.IsAbs(name):
-		return place{false, path.Clean(name)}
+		return location{false, path.Clean(name)}
 	case f.dir != "":
-		return place{false, path.Join(f.dir, name)}
+		return location{false, path.Join(f.dir, name)}
 	}
-	return place{true, path.Clean(name)}
+	return location{true, path.Clean(name)}
 }
 
-func (f *files) folder(p place) folder {
+func (f *files) folder(p location) folder {
 	if p.inCwd {
 		return f.cwd
 	}
@@ -98,7 +98,7 @@ func (f *files) Open(name string) (*os.File, error) {
 }
 
 func (f *files) open(name string, how func(*hostproc.Root, string) (*os.File, error)) (*os.File, error) {
-	p := f.place(name)
+	p := f.locate(name)
 	below := f.folder(p)
 	if below.err != nil {
 		return nil, below.err
@@ -113,7 +113,7 @@ func (f *files) open(name string, how func(*hostproc.Root, string) (*os.File, er
 }
 
 // stamp takes the stamp of a path without opening what it names.
-func (f *files) stamp(p place) stamp {
+func (f *files) stamp(p location) stamp {
 	below := f.folder(p)
 	if below.err != nil {
 		return failedStamp(below.err)

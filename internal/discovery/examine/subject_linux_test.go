@@ -36,7 +36,7 @@ func TestProcessThatEndsWhileItIsRead(t *testing.T) {
 	require.NoError(t, in.Close())
 	require.NoError(t, cmd.Wait())
 	_, err = ending.examine()
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 // A pid with another start time is another process: nothing of it is opened.
@@ -44,7 +44,7 @@ func TestAnotherProcessWithThePID(t *testing.T) {
 	p, err := hostFS(t).Process(os.Getpid())
 	require.NoError(t, err)
 	_, err = newSubject(hostFS(t), Request{PID: p.PID, StartTime: p.StartTime - 1})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 // TestUnreadableEnvironment: values from lower sources are said to be uncertain.

@@ -22,9 +22,9 @@ const maxPool = 100_000
 
 // Backend is a server that the configuration names.
 type Backend struct {
-	Name   string // the database, or the product
-	Places []Place
-	Pool   *model.Pool // nil where the size of none is known
+	Name  string // the database, or the product
+	Hosts []HostPort
+	Pool  *model.Pool // nil where the size of none is known
 }
 
 // Backends are the database and the Redis of Spring Boot's own properties, and
@@ -63,7 +63,7 @@ func (s *settings) dataSource() (Backend, bool) {
 	if !ok {
 		return Backend{}, false
 	}
-	b := Backend{Name: at.name, Places: at.places}
+	b := Backend{Name: at.name, Hosts: at.hosts}
 	switch library {
 	case hikari: // HikariConfig.DEFAULT_POOL_SIZE
 		b.Pool = s.pool(hikari, hikariSizeName, 10)
@@ -126,7 +126,7 @@ func (s *settings) r2dbc() (Backend, bool) {
 	if !ok {
 		return Backend{}, false
 	}
-	b := Backend{Name: at.name, Places: at.places}
+	b := Backend{Name: at.name, Hosts: at.hosts}
 	if slices.Contains(s.e.libs, r2dbcPool) && !at.pooled && s.text(r2dbcName+".pool.enabled") != "false" {
 		b.Pool = s.pool(r2dbcPool, r2dbcSizeName, 10)
 	}
@@ -137,7 +137,7 @@ func (s *settings) r2dbc() (Backend, bool) {
 func (s *settings) redis() (Backend, bool) {
 	if url := s.text(redisName+".url", oldRedisName+".url"); url != "" {
 		at, ok := parseRedis(url)
-		return Backend{Name: at.name, Places: at.places, Pool: s.redisPool()}, ok
+		return Backend{Name: at.name, Hosts: at.hosts, Pool: s.redisPool()}, ok
 	}
 	host := s.text(redisName+".host", oldRedisName+".host")
 	if host == "" {
@@ -149,8 +149,8 @@ func (s *settings) redis() (Backend, bool) {
 	if port := s.text(redisName+".port", oldRedisName+".port"); port != "" {
 		host += ":" + port
 	}
-	places, ok := parsePlaces(host, 6379)
-	return Backend{Name: "redis", Places: places, Pool: s.redisPool()}, ok
+	hosts, ok := parseHostPorts(host, 6379)
+	return Backend{Name: "redis", Hosts: hosts, Pool: s.redisPool()}, ok
 }
 
 // redisPool is that of Jedis, which is used where it is named or Lettuce is not there

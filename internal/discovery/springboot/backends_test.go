@@ -64,7 +64,7 @@ func TestBackendsOfArguments(t *testing.T) {
 				return
 			}
 			require.Len(t, list, 1)
-			got := fmt.Sprint(list[0].Name, " ", list[0].Places)
+			got := fmt.Sprint(list[0].Name, " ", list[0].Hosts)
 			if p := list[0].Pool; p != nil {
 				got += fmt.Sprint(" ", p.Library, " ", p.Size.Value, " ", p.Size.Source)
 			}
@@ -93,14 +93,14 @@ func TestBackendsHaveSources(t *testing.T) {
 	require.Empty(t, missing)
 	require.Len(t, list, 2)
 	require.Equal(t, Backend{
-		Name: "orders", Places: []Place{{"env", 6432}},
+		Name: "orders", Hosts: []HostPort{{"env", 6432}},
 		Pool: &model.Pool{Library: "HikariCP", Setting: hikariSizeName, Size: model.Setting[int]{
 			Value: 4, Kind: model.SourceFile, Source: list[0].Pool.Size.Source,
 		}},
 	}, list[0])
 	require.Contains(t, list[0].Pool.Size.Source, "application-prod.yml")
 	require.NotContains(t, fmt.Sprint(list), "s3cret")
-	require.Equal(t, Backend{Name: "redis", Places: []Place{{"cache", 6379}}}, list[1])
+	require.Equal(t, Backend{Name: "redis", Hosts: []HostPort{{"cache", 6379}}}, list[1])
 
 	c.Env["SPRING_DATASOURCE_HIKARI_MAXIMUMPOOLSIZE"] = "5"
 	list, _ = load()

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	maxURL    = 4096 // bytes of a URL that is read
-	maxPlaces = 8    // hosts in one
+	maxURL   = 4096 // bytes of a URL that is read
+	maxHosts = 8    // hosts in one
 )
 
-// Place is a host as it was written, an address or a name, and a port.
-type Place struct {
+// HostPort is a host as it was written, an address or a name, and a port.
+type HostPort struct {
 	Host string
 	Port uint16
 }
 
 // endpoint is what is kept of a URL.
 type endpoint struct {
-	places []Place
+	hosts  []HostPort
 	name   string
 	pooled bool // the URL itself asks for a pool
 }
@@ -105,8 +105,8 @@ func parseURL(text, product string, port uint16, nobody string) (endpoint, bool)
 	if authority == "" {
 		authority = nobody
 	}
-	places, ok := parsePlaces(authority, port)
-	return endpoint{places: places, name: plainOr(path, product)}, ok
+	hosts, ok := parseHostPorts(authority, port)
+	return endpoint{hosts: hosts, name: plainOr(path, product)}, ok
 }
 
 func plainOr(name, product string) string {
@@ -116,16 +116,16 @@ func plainOr(name, product string) string {
 	return product
 }
 
-// parsePlaces reads a list of hosts with or without a port. What stands in front
+// parseHostPorts reads a list of hosts with or without a port. What stands in front
 // of an "@" are credentials; of two "@" it is not known where they end.
-func parsePlaces(authority string, port uint16) ([]Place, bool) {
-	if strings.Count(authority, "@") > 1 || strings.Count(authority, ",") >= maxPlaces {
+func parseHostPorts(authority string, port uint16) ([]HostPort, bool) {
+	if strings.Count(authority, "@") > 1 || strings.Count(authority, ",") >= maxHosts {
 		return nil, false
 	}
 	authority = authority[strings.IndexByte(authority, '@')+1:]
-	var out []Place
+	var out []HostPort
 	for text := range strings.SplitSeq(authority, ",") {
-		p, ok := parsePlace(strings.TrimSpace(text), port)
+		p, ok := parseHostPort(strings.TrimSpace(text), port)
 		if !ok {
 			return nil, false
 		}
@@ -134,24 +134,24 @@ func parsePlaces(authority string, port uint16) ([]Place, bool) {
 	return out, true
 }
 
-func parsePlace(text string, port uint16) (Place, bool) {
+func parseHostPort(text string, port uint16) (HostPort, bool) {
 	host, number, with := strings.Cut(text, ":")
 	if inner, bracketed := strings.CutPrefix(text, "["); bracketed {
 		host, number, with = strings.Cut(inner, "]")
 		if addr, err := netip.ParseAddr(host); !with || err != nil || addr.Zone() != "" {
-			return Place{}, false
+			return HostPort{}, false
 		}
 		if number, with = strings.CutPrefix(number, ":"); !with && number != "" {
-			return Place{}, false
+			return HostPort{}, false
 		}
 	} else if host == "" || len(host) > 253 || strings.Trim(host, letters) != "" {
-		return Place{}, false
+		return HostPort{}, false
 	}
 	if !with {
-		return Place{host, port}, true
+		return HostPort{host, port}, true
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
-	return Place{host, uint16(n)}, err == nil && n > 0
+	return HostPort{host, uint16(n)}, err == nil && n > 0
 }
 
 // parseOracle reads thin:user/password@host:port:sid, @host:port/service and
@@ -177,8 +177,8 @@ func parseOracle(text string) (endpoint, bool) {
 	if i := strings.IndexAny(name, ":/"); i >= 0 { // service:server/instance
 		name = name[:i]
 	}
-	places, ok := parsePlaces(authority, 1521)
-	return endpoint{places: places, name: plainOr(name, "oracle")}, ok
+	hosts, ok := parseHostPorts(authority, 1521)
+	return endpoint{hosts: hosts, name: plainOr(name, "oracle")}, ok
 }
 
 // parseSQLServer reads //host\instance:port;databaseName=name. The port of an
@@ -212,6 +212,6 @@ func parseSQLServer(text string) (endpoint, bool) {
 	} else if !strings.Contains(host, ":") {
 		return endpoint{}, false
 	}
-	places, ok := parsePlaces(host, 1433)
-	return endpoint{places: places, name: name}, ok
+	hosts, ok := parseHostPorts(host, 1433)
+	return endpoint{hosts: hosts, name: name}, ok
 }

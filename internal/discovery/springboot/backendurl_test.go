@@ -49,7 +49,7 @@ func TestParseJDBC(t *testing.T) {
 		"jdbc:postgresql://[fe80::1%25eth0]/shop":                                    "",
 		"jdbc:postgresql://[::1/shop":                                                "",
 		"jdbc:postgresql://a,,b/shop":                                                "",
-		"jdbc:postgresql://" + strings.Repeat("a,", maxPlaces) + "b/shop":            "",
+		"jdbc:postgresql://" + strings.Repeat("a,", maxHosts) + "b/shop":             "",
 		"jdbc:postgresql://" + strings.Repeat("a", 254) + "/shop":                    "",
 		"jdbc:postgresql://db/shop?" + strings.Repeat("x", maxURL):                   "",
 		"jdbc:postgresql://d\x1b[31mb/shop":                                          "",
@@ -68,7 +68,7 @@ func TestParseJDBC(t *testing.T) {
 // String is for comparisons.
 func (e endpoint) String() string {
 	out := e.name
-	for _, p := range e.places {
+	for _, p := range e.hosts {
 		out += fmt.Sprintf(" %s:%d", p.Host, p.Port)
 	}
 	return out
@@ -129,9 +129,9 @@ func FuzzBackendURL(f *testing.F) {
 				continue
 			}
 			require.True(t, Plain(at.name))
-			require.NotEmpty(t, at.places)
-			require.LessOrEqual(t, len(at.places), maxPlaces)
-			for _, p := range at.places {
+			require.NotEmpty(t, at.hosts)
+			require.LessOrEqual(t, len(at.hosts), maxHosts)
+			for _, p := range at.hosts {
 				require.NotZero(t, p.Port)
 				require.Regexp(t, `^[A-Za-z0-9._:-]{1,253}$`, p.Host)
 			}

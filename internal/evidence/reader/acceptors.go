@@ -93,9 +93,9 @@ func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others 
 // acceptorRest is how long after the trouble the files stay open.
 const keptOpen = time.Minute
 
-// Keep closes what has not been read for a while, and what is of a socket or a process
+// Retain closes what has not been read for a while, and what is of a socket or a process
 // that is not watched any more: listeners that come and go must not use up the files.
-func (as *Acceptors) Keep(r *facts.Watchlist) {
+func (as *Acceptors) Retain(r *facts.Watchlist) {
 	watched := make(map[acceptorKey]bool)
 	for i := range r.Watched {
 		e := &r.Watched[i]

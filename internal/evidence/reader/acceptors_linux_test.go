@@ -39,7 +39,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	for restart := range 5 {
 		r := watched(100+restart, uint32(1+restart))
 		as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
-		as.Keep(r)
+		as.Retain(r)
 		require.Equal(t, 1, open, "only that of the socket that is watched now")
 		now = now.Add(time.Second)
 	}
@@ -47,8 +47,8 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	_, ok := list.Last()
 	require.True(t, ok)
 
-	as.Keep(&facts.Watchlist{})
-	store.Keep(&facts.Watchlist{})
+	as.Retain(&facts.Watchlist{})
+	store.Retain(&facts.Watchlist{})
 	require.Zero(t, open, "nothing is watched any more")
 	list = store.Judgements(id)
 	_, ok = list.Last()
@@ -57,7 +57,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	r := watched(200, 9)
 	as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
 	now = now.Add(keptOpen)
-	as.Keep(r)
+	as.Retain(r)
 	require.Zero(t, open, "the trouble is over")
 	list = store.Judgements(id)
 	_, ok = list.Last()

@@ -135,7 +135,7 @@ func (s *server) provesNIO2(t *testing.T) {
 	defer leave()
 	j := s.settles(t, nio2, r, model.CauseAcceptQueue, evidence.StrengthNone)
 	require.Contains(t, j.Missing, evidence.Missing{Subject: evidence.SubjectAcceptor, Why: "NIO2 has no acceptor thread"})
-	walked := evidence.Phases{Walked: true, Held: maxConnections, MaxConnections: evidence.Known(maxConnections)}
+	walked := evidence.Phases{Walked: true, SlotsInUse: maxConnections, MaxConnections: evidence.Known(maxConnections)}
 	j = evidence.Judge(r.Read(), r.Read(), walked, causes.OfMoment)
 	require.Equal(t, model.CauseMaxConnections, j.Cause)
 	require.Equal(t, evidence.StrengthPhases, j.Strength)

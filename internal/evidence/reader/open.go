@@ -20,7 +20,7 @@ func (r *Reader) open(now time.Time) {
 		r.missing[evidence.SubjectAcceptor] = r.openThread()
 	}
 	if r.files == nil {
-		files, err := openfiles.Keep(r.proc, r.of.PID)
+		files, err := openfiles.OpenHandle(r.proc, r.of.PID)
 		if err == nil {
 			r.files = files
 		}
@@ -34,12 +34,12 @@ func (r *Reader) open(now time.Time) {
 		r.missing[evidence.SubjectSafepoints] = why(err)
 	}
 	if r.freezer == nil {
-		if freezer, err := cgroup.KeepFreezer(r.proc, r.of.PID); err == nil {
+		if freezer, err := cgroup.OpenFreezer(r.proc, r.of.PID); err == nil {
 			r.freezer = freezer
 		}
 	}
 	if r.throttle == nil {
-		throttle, err := cgroup.KeepThrottle(r.proc, r.of.PID)
+		throttle, err := cgroup.OpenThrottle(r.proc, r.of.PID)
 		if err == nil {
 			r.throttle = throttle
 		}
@@ -55,7 +55,7 @@ func (r *Reader) open(now time.Time) {
 func (r *Reader) openThread() string {
 	tid, findErr := threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
 	if findErr == nil {
-		thread, err := threads.Keep(r.proc, r.of.PID, tid)
+		thread, err := threads.OpenHandle(r.proc, r.of.PID, tid)
 		if err == nil {
 			r.closeThread()
 			r.thread, r.acceptor = thread, tid
@@ -64,7 +64,7 @@ func (r *Reader) openThread() string {
 		findErr = err
 	}
 	if r.thread == nil {
-		if thread, err := threads.Keep(r.proc, r.of.PID, r.of.PID); err == nil {
+		if thread, err := threads.OpenHandle(r.proc, r.of.PID, r.of.PID); err == nil {
 			r.thread = thread
 		} else {
 			r.missing[evidence.SubjectProcess] = why(err)
@@ -78,7 +78,7 @@ func why(err error) string {
 	switch {
 	case err == nil, errors.Is(err, threads.ErrEnded): // that is what was read
 		return ""
-	case errors.Is(err, hostproc.ErrGone):
+	case errors.Is(err, hostproc.ErrNoProcess):
 		return "the process has ended"
 	case errors.Is(err, hostproc.ErrInvisible):
 		return hostproc.ErrInvisible.Error()

@@ -234,8 +234,8 @@ func (ps *Processes) Read(key hostproc.ProcessKey) (cost time.Duration) {
 	return cost
 }
 
-// Keep forgets all processes but those of the watched listeners.
-func (ps *Processes) Keep(owners map[hostproc.ProcessKey]*facts.Watched) {
+// Retain forgets all processes but those of the watched listeners.
+func (ps *Processes) Retain(owners map[hostproc.ProcessKey]*facts.Watched) {
 	for key, m := range ps.memory {
 		if owners[key] == nil {
 			m.close()
@@ -245,4 +245,4 @@ func (ps *Processes) Keep(owners map[hostproc.ProcessKey]*facts.Watched) {
 }
 
 // Close gives the files back.
-func (ps *Processes) Close() { ps.Keep(nil) }
+func (ps *Processes) Close() { ps.Retain(nil) }

@@ -36,12 +36,12 @@ type Reader struct {
 	of      Listener
 	now     func() time.Time
 
-	thread   *threads.Kept
+	thread   *threads.Handle
 	acceptor int // the thread's id; 0: the thread is the main one
-	files    *openfiles.Kept
+	files    *openfiles.Handle
 	jvm      *hsperf.File
-	throttle *cgroup.KeptThrottle
-	freezer  *cgroup.KeptFreezer
+	throttle *cgroup.ThrottleFile
+	freezer  *cgroup.FreezerFile
 	stands   evidence.Standstill
 
 	tried   time.Time // when what is missing was tried last

@@ -13,26 +13,26 @@ func PodOf(hostproc.FS, int) Pod { return Pod{} }
 // Of is for Linux only.
 func Of(hostproc.FS, int) (Group, error) { return Group{}, hostproc.ErrNotSupported }
 
-// KeptThrottle is for Linux only.
-type KeptThrottle struct{}
+// ThrottleFile is for Linux only.
+type ThrottleFile struct{}
 
-// KeepThrottle is for Linux only.
-func KeepThrottle(hostproc.FS, int) (*KeptThrottle, error) { return nil, hostproc.ErrNotSupported }
+// OpenThrottle is for Linux only.
+func OpenThrottle(hostproc.FS, int) (*ThrottleFile, error) { return nil, hostproc.ErrNotSupported }
 
 // Read is for Linux only.
-func (k *KeptThrottle) Read(*Throttle) error { return hostproc.ErrNotSupported }
+func (k *ThrottleFile) Read(*Throttle) error { return hostproc.ErrNotSupported }
 
 // Close is for Linux only.
-func (k *KeptThrottle) Close() {}
+func (k *ThrottleFile) Close() {}
 
-// KeptFreezer is for Linux only.
-type KeptFreezer struct{}
+// FreezerFile is for Linux only.
+type FreezerFile struct{}
 
-// KeepFreezer is for Linux only.
-func KeepFreezer(hostproc.FS, int) (*KeptFreezer, error) { return nil, hostproc.ErrNotSupported }
+// OpenFreezer is for Linux only.
+func OpenFreezer(hostproc.FS, int) (*FreezerFile, error) { return nil, hostproc.ErrNotSupported }
 
 // Frozen is for Linux only.
-func (k *KeptFreezer) Frozen() (bool, error) { return false, hostproc.ErrNotSupported }
+func (k *FreezerFile) Frozen() (bool, error) { return false, hostproc.ErrNotSupported }
 
 // Close is for Linux only.
-func (k *KeptFreezer) Close() {}
+func (k *FreezerFile) Close() {}

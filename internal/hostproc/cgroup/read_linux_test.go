@@ -125,7 +125,7 @@ func TestFrozen(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.want, got.Frozen)
 
-			kept, err := KeepFreezer(fs, 7)
+			kept, err := OpenFreezer(fs, 7)
 			if name == "not visible" {
 				require.ErrorIs(t, err, hostproc.ErrNotSupported)
 				return
@@ -159,7 +159,7 @@ func TestCgroupMalformed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Group{}, c)
 	_, err = Of(fs, 9)
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 func TestParseLimits(t *testing.T) {

@@ -7,23 +7,23 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// KeptThrottle reads cpu.stat of a process's group and of those above it that
+// ThrottleFile reads cpu.stat of a process's group and of those above it that
 // limit its CPU, through files that are kept open. A group that is given its
 // first limit later, or a process that moves to another, is not noticed. It is
 // for one goroutine at a time.
-type KeptThrottle struct {
-	stats []*procfile.Kept
-	usage *procfile.Kept // version 1's cpuacct.usage; nil: usage_usec of stats[0]
+type ThrottleFile struct {
+	stats []*procfile.Handle
+	usage *procfile.Handle // version 1's cpuacct.usage; nil: usage_usec of stats[0]
 }
 
-// KeepThrottle opens the files; ErrNotSupported where no CPU limit is seen.
-func KeepThrottle(fs hostproc.FS, pid int) (*KeptThrottle, error) {
+// OpenThrottle opens the files; ErrNotSupported where no CPU limit is seen.
+func OpenThrottle(fs hostproc.FS, pid int) (*ThrottleFile, error) {
 	r, err := newReading(fs, pid)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
-	k := &KeptThrottle{}
+	k := &ThrottleFile{}
 	k.keep(r)
 	if len(k.stats) == 0 || k.usage == nil {
 		k.Close()
@@ -34,7 +34,7 @@ func KeepThrottle(fs hostproc.FS, pid int) (*KeptThrottle, error) {
 
 // keep opens the files of the mounts that are ours: one of the process's own
 // could be anything.
-func (k *KeptThrottle) keep(r *reading) {
+func (k *ThrottleFile) keep(r *reading) {
 	group, v2, ok := controllerPath(r.groups, "cpu")
 	if !ok {
 		return
@@ -48,7 +48,7 @@ func (k *KeptThrottle) keep(r *reading) {
 		if _, limited := cpuLimit(dir, v2, read); !limited {
 			return
 		}
-		if f, err := procfile.Keep(dir+"/cpu.stat", 1<<10); err == nil {
+		if f, err := procfile.OpenHandle(dir+"/cpu.stat", 1<<10); err == nil {
 			k.stats = append(k.stats, f)
 		}
 	})
@@ -56,7 +56,7 @@ func (k *KeptThrottle) keep(r *reading) {
 
 // usageFile counts the CPU time of the process's own group: in version 1 in the
 // hierarchy of cpuacct, which is mounted with that of cpu or apart.
-func usageFile(r *reading, own string, v2 bool) *procfile.Kept {
+func usageFile(r *reading, own string, v2 bool) *procfile.Handle {
 	name := own + "/cpu.stat"
 	if !v2 {
 		group, v2, ok := controllerPath(r.groups, "cpuacct")
@@ -66,7 +66,7 @@ func usageFile(r *reading, own string, v2 bool) *procfile.Kept {
 		}
 		name = path.Join(point, rel, "cpuacct.usage")
 	}
-	f, err := procfile.Keep(name, 1<<10)
+	f, err := procfile.OpenHandle(name, 1<<10)
 	if err != nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func usageFile(r *reading, own string, v2 bool) *procfile.Kept {
 }
 
 // Read reads the totals of this moment.
-func (k *KeptThrottle) Read(out *Throttle) error {
+func (k *ThrottleFile) Read(out *Throttle) error {
 	*out = Throttle{}
 	for _, f := range k.stats {
 		data, err := f.Read()
@@ -92,7 +92,7 @@ func (k *KeptThrottle) Read(out *Throttle) error {
 }
 
 // Close closes the files.
-func (k *KeptThrottle) Close() {
+func (k *ThrottleFile) Close() {
 	for _, f := range append(k.stats, k.usage) {
 		if f != nil {
 			_ = f.Close()

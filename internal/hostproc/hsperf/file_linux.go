@@ -95,7 +95,7 @@ func adopt(fs hostproc.FS, key hostproc.ProcessKey, file *os.File) (*File, error
 		return nil, err
 	}
 	if p.StartTime != key.StartTime {
-		return nil, hostproc.ErrGone
+		return nil, hostproc.ErrNoProcess
 	}
 	return newFile(file, p)
 }

@@ -115,8 +115,8 @@ func TestAdoptJVMRefuses(t *testing.T) {
 		"a large file":            {file: opened(large), key: key, want: hostproc.ErrMalformed},
 		"a pipe":                  {file: pipe, key: key, want: hostproc.ErrFileSystem},
 		"a file of proc":          {file: opened("/proc/self/status"), key: key, want: hostproc.ErrFileSystem},
-		"of another process":      {file: opened(good), key: hostproc.ProcessKey{PID: us.PID, StartTime: 1}, want: hostproc.ErrGone},
-		"of one that has ended":   {file: opened(good), key: hostproc.ProcessKey{PID: 1 << 22, StartTime: 1}, want: hostproc.ErrGone},
+		"of another process":      {file: opened(good), key: hostproc.ProcessKey{PID: us.PID, StartTime: 1}, want: hostproc.ErrNoProcess},
+		"of one that has ended":   {file: opened(good), key: hostproc.ProcessKey{PID: 1 << 22, StartTime: 1}, want: hostproc.ErrNoProcess},
 		"of nobody's mount lists": {file: os.NewFile(uintptr(memfd(t)), "memfd"), key: key, want: hostproc.ErrFileSystem},
 	} {
 		t.Run(name, func(t *testing.T) {

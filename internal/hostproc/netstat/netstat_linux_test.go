@@ -249,9 +249,9 @@ func TestZombieIsGone(t *testing.T) {
 		p, err := fs.Process(c.PID())
 		return err == nil && p.Exited()
 	}, time.Minute, time.Millisecond)
-	require.ErrorIs(t, KernelSockets(fs, c.PID(), func(uint32) {}), hostproc.ErrGone)
+	require.ErrorIs(t, KernelSockets(fs, c.PID(), func(uint32) {}), hostproc.ErrNoProcess)
 	_, err := OpenListenCounters(fs, c.PID())
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 	_, err = netCounters(fs, c.PID())
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

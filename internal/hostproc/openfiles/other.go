@@ -8,24 +8,24 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// SampleSockets is for Linux only.
-func SampleSockets(hostproc.FS, int, int, func(inode uint32)) (int, error) {
+// SubsetOfSockets is for Linux only.
+func SubsetOfSockets(hostproc.FS, int, int, func(inode uint32)) (int, error) {
 	return 0, hostproc.ErrNotSupported
 }
 
-// Kept is for Linux only.
-type Kept struct{}
+// Handle is for Linux only.
+type Handle struct{}
 
-// Keep is for Linux only.
-func Keep(hostproc.FS, int) (*Kept, error) { return nil, hostproc.ErrNotSupported }
+// OpenHandle is for Linux only.
+func OpenHandle(hostproc.FS, int) (*Handle, error) { return nil, hostproc.ErrNotSupported }
 
 // Open is for Linux only.
-func (k *Kept) Open(time.Time) (n int, age time.Duration, err error) {
+func (k *Handle) Open(time.Time) (n int, age time.Duration, err error) {
 	return 0, 0, hostproc.ErrNotSupported
 }
 
 // Limit is for Linux only.
-func (k *Kept) Limit() (int, error) { return 0, hostproc.ErrNotSupported }
+func (k *Handle) Limit() (int, error) { return 0, hostproc.ErrNotSupported }
 
 // Close is for Linux only.
-func (k *Kept) Close() {}
+func (k *Handle) Close() {}

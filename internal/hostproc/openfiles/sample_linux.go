@@ -14,7 +14,7 @@ import (
 // it never shrinks, and every empty place that is picked costs a call.
 const sparse = 8
 
-// SampleSockets is SocketInodes for about size descriptors that are picked
+// SubsetOfSockets is SocketInodes for about size descriptors that are picked
 // at random: each costs a microsecond and a half to read, so that all of 20,000
 // take as long as a walk of a large table. read is how many descriptors there
 // were among the picked ones, files included: of n open files about
@@ -24,7 +24,7 @@ const sparse = 8
 // One is picked from each of size equal parts of the table of descriptors: a
 // fixed step would meet a server's pairs (accepted, outgoing, accepted, …) always
 // on one side.
-func SampleSockets(fs hostproc.FS, pid, size int, fn func(inode uint32)) (read int, err error) {
+func SubsetOfSockets(fs hostproc.FS, pid, size int, fn func(inode uint32)) (read int, err error) {
 	open, err := Count(fs, pid)
 	if err != nil {
 		return 0, err

@@ -20,7 +20,7 @@ func TestSampleSocketInodes(t *testing.T) {
 	require.GreaterOrEqual(t, len(all), sockets)
 
 	seen := map[uint32]bool{}
-	read, err := SampleSockets(fs, c.PID(), size, func(inode uint32) {
+	read, err := SubsetOfSockets(fs, c.PID(), size, func(inode uint32) {
 		require.True(t, all[inode])
 		require.False(t, seen[inode], "picked twice")
 		seen[inode] = true
@@ -42,13 +42,13 @@ func TestSampleOfFewReadsAll(t *testing.T) {
 	require.NoError(t, fs.SocketInodes(c.PID(), func(inode uint32) { all = append(all, inode) }))
 	open, err := Count(fs, c.PID())
 	require.NoError(t, err)
-	read, err := SampleSockets(fs, c.PID(), open, func(inode uint32) { sample = append(sample, inode) })
+	read, err := SubsetOfSockets(fs, c.PID(), open, func(inode uint32) { sample = append(sample, inode) })
 	require.NoError(t, err)
 	require.Equal(t, open, read)
 	require.Equal(t, all, sample)
 }
 
 func TestSampleOfNobody(t *testing.T) {
-	_, err := SampleSockets(realProc(t), 1<<22+1, 10, func(uint32) {})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	_, err := SubsetOfSockets(realProc(t), 1<<22+1, 10, func(uint32) {})
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

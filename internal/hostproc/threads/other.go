@@ -33,17 +33,17 @@ func Calls(hostproc.FS, *Workers, map[uint32]struct{}, func(WorkerCall)) error {
 	return hostproc.ErrNotSupported
 }
 
-// Kept is for Linux only.
-type Kept struct{}
+// Handle is for Linux only.
+type Handle struct{}
 
-// Keep is for Linux only.
-func Keep(hostproc.FS, int, int) (*Kept, error) { return nil, hostproc.ErrNotSupported }
+// OpenHandle is for Linux only.
+func OpenHandle(hostproc.FS, int, int) (*Handle, error) { return nil, hostproc.ErrNotSupported }
 
 // CallErr is for Linux only.
-func (t *Kept) CallErr() error { return hostproc.ErrNotSupported }
+func (t *Handle) CallErr() error { return hostproc.ErrNotSupported }
 
 // Read is for Linux only.
-func (t *Kept) Read(*Thread) error { return hostproc.ErrNotSupported }
+func (t *Handle) Read(*Thread) error { return hostproc.ErrNotSupported }
 
 // Close is for Linux only.
-func (t *Kept) Close() {}
+func (t *Handle) Close() {}

@@ -65,7 +65,7 @@ func TestRunDelayCounter(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "7")))
 	got, err := counter.Read(time.Time{})
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 	require.Equal(t, time.Duration(7570), got, "an error leaves it alone")
 }
 

@@ -131,11 +131,11 @@ func TestCallsOfWorkers(t *testing.T) {
 		require.Zero(t, list.Room.Files)
 	}
 	_, err = ListWorkers(fs, 1<<23, []uint16{8080}, nil, list)
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 	require.Equal(t, 4, list.Room.Files, "what is not used any more is closed")
 	list.Rest()
 	require.Equal(t, 4, list.Room.Files)
-	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrGone)
+	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrNoProcess)
 }
 
 // A thread that has ended is left out, and its file is closed.

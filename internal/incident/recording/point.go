@@ -58,7 +58,7 @@ func NewPoint(at time.Time, l *model.Listener, before *model.Totals) Point {
 	if q := l.AcceptQueue; q != nil {
 		p.Peak = int32(max(q.Length, q.Recent))
 		if l.Connections != nil && !l.Connections.Partial {
-			p.Inside = int32(q.Length + l.Connections.Held())
+			p.Inside = int32(q.Length + l.Connections.SlotsInUse())
 		}
 	}
 	if l.Process != nil && l.Process.Downstream != nil {

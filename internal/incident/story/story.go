@@ -223,8 +223,8 @@ func (s *Story) event(f *recording.Frame) {
 	s.Events = append(s.Events, e)
 }
 
-// maxPlaces bounds the places of threads that a report names.
-const maxPlaces = 8
+// maxGroups bounds the places of threads that a report names.
+const maxGroups = 8
 
 // Threads says where the thread dump shows the threads at work.
 func (s *Story) Threads() []string {
@@ -235,7 +235,7 @@ func (s *Story) Threads() []string {
 	out := []string{phrase.Sprintf("At %s, by the JVM's own account, %d of %s handled requests:", d.At.UTC().Format(time.TimeOnly), d.Busy(), phrase.Count(d.Workers, "server thread"))}
 	for i := range d.Groups {
 		g := &d.Groups[i]
-		if !g.Busy() || len(out) > maxPlaces {
+		if !g.Busy() || len(out) > maxGroups {
 			break
 		}
 		line := phrase.Number(g.Threads) + " × " + g.Where()

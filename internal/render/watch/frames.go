@@ -25,9 +25,9 @@ type Frames struct {
 	past   *history
 	paused *still // what is shown meanwhile; nil: the present
 
-	selected *place // nil: whichever is worst
-	scroll   int    // lines of the listener that are above the screen
-	caption  string // in place of what the keys do
+	selected *identity // nil: whichever is worst
+	scroll   int       // lines of the listener that are above the screen
+	caption  string    // in place of what the keys do
 }
 
 // still is a moment that the reader holds on to.
@@ -67,7 +67,7 @@ func (f *Frames) Select(step int) {
 		return
 	}
 	i := (slices.Index(all, f.turned(all)) + step + len(all)) % len(all)
-	f.selected, f.scroll = new(placeOf(all[i])), 0
+	f.selected, f.scroll = new(identityOf(all[i])), 0
 }
 
 // Follow turns to the worst listener, and again whenever another one is.
@@ -89,7 +89,7 @@ func (f *Frames) shown() *still {
 // turned is the listener on the screen.
 func (f *Frames) turned(all []*model.Listener) *model.Listener {
 	for _, l := range all {
-		if f.selected != nil && placeOf(l) == *f.selected {
+		if f.selected != nil && identityOf(l) == *f.selected {
 			return l
 		}
 	}

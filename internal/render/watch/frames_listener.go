@@ -80,7 +80,7 @@ func (s pastText) chart(l *model.Listener) {
 	const right = 9 // "peak" and a number with its comma
 	columns := min(max(s.Width-term.TextColumn-right, 8), depth)
 	for _, f := range figures(l) {
-		values := s.h.of(placeOf(l), columns, f.of)
+		values := s.h.of(identityOf(l), columns, f.of)
 		peak := slices.Max(values)
 		if peak == term.Unknown {
 			continue

@@ -8,30 +8,30 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-// place is a listener, or the expected port on which nothing listens. It
+// identity is a listener, or the expected port on which nothing listens. It
 // survives the listener's restart.
-type place struct {
+type identity struct {
 	id   model.ListenerID
 	port uint16
 }
 
-func placeOf(l *model.Listener) place { return place{l.ID, l.Port} }
+func identityOf(l *model.Listener) identity { return identity{l.ID, l.Port} }
 
-func placeOfGone(g *model.RetainedTotals) place { return place{g.ID, g.ID.Address.Port()} }
+func identityOfRetired(g *model.RetainedTotals) identity { return identity{g.ID, g.ID.Address.Port()} }
 
-// history is what was seen of every place, interval by interval.
+// history is what was seen of every listener, interval by interval.
 type history struct {
 	pace   pace
 	now    int         // number of the present interval
 	began  []time.Time // the latest intervals, the present one last
-	tracks map[place]*track
+	tracks map[identity]*track
 }
 
 // depth is how many intervals are kept: more than the widest screen shows.
 const depth = term.MaxWidth
 
 func newHistory(interval time.Duration) *history {
-	return &history{pace: pace{interval: interval}, tracks: map[place]*track{}}
+	return &history{pace: pace{interval: interval}, tracks: map[identity]*track{}}
 }
 
 // add adds what one snapshot saw. Several snapshots within an interval are one moment.
@@ -43,16 +43,16 @@ func (h *history) add(snap *model.Snapshot) {
 	spans := max(1, min(steps, int((snap.Self.ScanInterval+h.pace.interval/2)/h.pace.interval)))
 	for i := range snap.Listeners {
 		l := &snap.Listeners[i]
-		t := h.tracks[placeOf(l)]
+		t := h.tracks[identityOf(l)]
 		if t == nil {
 			t = &track{}
-			h.tracks[placeOf(l)] = t
+			h.tracks[identityOf(l)] = t
 		}
 		t.observe(snap, l, h.now, spans)
 	}
-	for i := range snap.Gone {
-		if t := h.tracks[placeOfGone(&snap.Gone[i])]; t != nil {
-			t.end(snap, &snap.Gone[i], h.now)
+	for i := range snap.Retired {
+		if t := h.tracks[identityOfRetired(&snap.Retired[i])]; t != nil {
+			t.end(snap, &snap.Retired[i], h.now)
 		}
 	}
 	h.forget()
@@ -89,7 +89,7 @@ func (h *history) forget() {
 }
 
 // of gives a figure's values in the latest intervals, the newest last.
-func (h *history) of(p place, columns int, figure func(*moment) int) []int {
+func (h *history) of(p identity, columns int, figure func(*moment) int) []int {
 	values := slices.Repeat([]int{term.Unknown}, columns)
 	t := h.tracks[p]
 	if t == nil {
@@ -107,7 +107,7 @@ func (h *history) of(p place, columns int, figure func(*moment) int) []int {
 func (h *history) clone() *history {
 	out := *h
 	out.began = slices.Clone(h.began)
-	out.tracks = make(map[place]*track, len(h.tracks))
+	out.tracks = make(map[identity]*track, len(h.tracks))
 	for p, t := range h.tracks {
 		kept := *t
 		kept.moments = slices.Clone(t.moments)

@@ -66,7 +66,7 @@ func TestHistoryByInterval(t *testing.T) {
 			for _, look := range tt.looks {
 				h.add(look)
 			}
-			p := placeOf(&tt.looks[0].Listeners[0])
+			p := identityOf(&tt.looks[0].Listeners[0])
 			require.Equal(t, tt.queue, h.of(p, 3, func(m *moment) int { return m.queue }))
 			require.Equal(t, tt.dropped, h.of(p, 3, func(m *moment) int { return m.dropped }))
 		})
@@ -83,7 +83,7 @@ func TestHistoryOfStretchedLooks(t *testing.T) {
 		}
 		h.add(look)
 	}
-	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
+	p := identityOf(&lookAt(0, 0, 0).Listeners[0])
 	require.Equal(t, []int{1, 3, 3, term.Unknown, 7}, h.of(p, 5, func(m *moment) int { return m.queue }))
 	require.Equal(t, []int{0, 0, 10, term.Unknown, 10}, h.of(p, 5, func(m *moment) int { return m.dropped }))
 }
@@ -98,10 +98,10 @@ func TestHistoryOfOneThatIsGone(t *testing.T) {
 		gone := lookAt(time.Duration(i+1)*time.Second, 0, 9)
 		totals := gone.Listeners[0].Totals
 		totals.QueueResets = 6
-		gone.Listeners, gone.Gone = nil, []model.RetainedTotals{{ID: id, Totals: totals}}
+		gone.Listeners, gone.Retired = nil, []model.RetainedTotals{{ID: id, Totals: totals}}
 		h.add(gone)
 	}
-	p := placeOf(&up.Listeners[0])
+	p := identityOf(&up.Listeners[0])
 	require.Equal(t, []int{2, 7, term.Unknown}, h.of(p, 3, func(m *moment) int { return m.dropped }))
 	require.Equal(t, []int{5, term.Unknown, term.Unknown}, h.of(p, 3, func(m *moment) int { return m.queue }))
 	require.Equal(t, uint64(6), h.byAddress()[0].totals.QueueResets)
@@ -144,7 +144,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	for i := range 3 * depth {
 		h.add(lookAt(time.Duration(i)*time.Second, i, 0))
 	}
-	p := placeOf(&lookAt(0, 0, 0).Listeners[0])
+	p := identityOf(&lookAt(0, 0, 0).Listeners[0])
 	require.Len(t, h.tracks[p].moments, depth)
 	require.Equal(t, []int{3*depth - 2, 3*depth - 1}, h.of(p, 2, func(m *moment) int { return m.queue }))
 }
@@ -168,10 +168,10 @@ func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	up, kept, forgotten := lookAt(0, 1, 7), lookAt(time.Second, 0, 0), lookAt(2*time.Second, 0, 0)
 	id := up.Listeners[0].ID
 	kept.Listeners, forgotten.Listeners = nil, nil
-	kept.Gone = []model.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
+	kept.Retired = []model.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
 	require.NoError(t, lines.Add(up))
 	require.NoError(t, lines.Add(kept))
-	require.Equal(t, uint64(7), lines.past[placeOf(&up.Listeners[0])].tally.own)
+	require.Equal(t, uint64(7), lines.past[identityOf(&up.Listeners[0])].drops.own)
 	require.NoError(t, lines.Add(forgotten))
 	require.Empty(t, lines.past)
 }

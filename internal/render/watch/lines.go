@@ -20,7 +20,7 @@ import (
 type Lines struct {
 	w       io.Writer
 	pace    pace
-	past    map[place]*passed
+	past    map[identity]*passed
 	written int
 }
 
@@ -29,7 +29,7 @@ const headingEvery = 24
 
 // NewLines writes to w, each line an interval after the one before.
 func NewLines(w io.Writer, interval time.Duration) *Lines {
-	return &Lines{w: w, pace: pace{interval: interval}, past: map[place]*passed{}}
+	return &Lines{w: w, pace: pace{interval: interval}, past: map[identity]*passed{}}
 }
 
 // Add takes a snapshot, and writes it when it is time.

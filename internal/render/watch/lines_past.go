@@ -2,10 +2,10 @@ package watch
 
 import "github.com/tcpdiag/tcpdiag/internal/model"
 
-// passed is what happened at a place since its line before.
+// passed is what happened at a listener since its line before.
 type passed struct {
 	peak      int
-	tally     tally
+	drops     dropCounts
 	abandoned uint64 // the total at its line before
 	clients   model.ClientTotals
 }
@@ -24,7 +24,7 @@ func (l losses) and(more losses) losses {
 	}
 }
 
-func (o *Lines) at(p place) *passed {
+func (o *Lines) at(p identity) *passed {
 	if o.past[p] == nil {
 		o.past[p] = &passed{}
 	}
@@ -33,14 +33,14 @@ func (o *Lines) at(p place) *passed {
 
 func (o *Lines) observe(l *model.Listener) {
 	if l.AcceptQueue != nil {
-		p := o.at(placeOf(l))
+		p := o.at(identityOf(l))
 		p.peak = max(p.peak, l.AcceptQueue.Recent)
 	}
 }
 
 // takePeak gives the highest since it was last asked for.
 func (o *Lines) takePeak(l *model.Listener) int {
-	p := o.at(placeOf(l))
+	p := o.at(identityOf(l))
 	defer func() { p.peak = 0 }()
 	return p.peak
 }
@@ -49,22 +49,22 @@ func (o *Lines) takePeak(l *model.Listener) int {
 // what those had lost since who did. It is not known where nobody has.
 func (o *Lines) lost(snap *model.Snapshot, l *model.Listener) (sum losses, known bool) {
 	if l.Listening() {
-		return o.since(snap, placeOf(l), &l.Totals, l.Losses), true
+		return o.since(snap, identityOf(l), &l.Totals, l.Losses), true
 	}
-	for i := range snap.Gone {
-		g := &snap.Gone[i]
-		if p := placeOfGone(g); p.port == l.Port && p.id.NetNS == l.ID.NetNS {
+	for i := range snap.Retired {
+		g := &snap.Retired[i]
+		if p := identityOfRetired(g); p.port == l.Port && p.id.NetNS == l.ID.NetNS {
 			sum, known = sum.and(o.since(snap, p, &g.Totals, nil)), true
 		}
 	}
 	return sum, known
 }
 
-func (o *Lines) since(snap *model.Snapshot, p place, t *model.Totals, lost *model.Losses) losses {
+func (o *Lines) since(snap *model.Snapshot, p identity, t *model.Totals, lost *model.Losses) losses {
 	past := o.at(p)
 	before := past.abandoned
 	past.abandoned = t.AbandonedRequests
-	out := losses{dropped: past.tally.since(snap, p.id, t, lost), abandoned: t.AbandonedRequests - min(before, t.AbandonedRequests)}
+	out := losses{dropped: past.drops.since(snap, p.id, t, lost), abandoned: t.AbandonedRequests - min(before, t.AbandonedRequests)}
 	if t.Clients != nil {
 		c := model.Clients{ClientTotals: t.Clients.Sub(past.clients)}
 		past.clients = *t.Clients
@@ -76,17 +76,17 @@ func (o *Lines) since(snap *model.Snapshot, p place, t *model.Totals, lost *mode
 // forget keeps those that the sampler still knows of: with --all, listeners may
 // come and go for days.
 func (o *Lines) forget(snap *model.Snapshot) {
-	known := make(map[place]*passed, len(o.past))
-	keep := func(p place) {
+	known := make(map[identity]*passed, len(o.past))
+	keep := func(p identity) {
 		if past := o.past[p]; past != nil {
 			known[p] = past
 		}
 	}
 	for i := range snap.Listeners {
-		keep(placeOf(&snap.Listeners[i]))
+		keep(identityOf(&snap.Listeners[i]))
 	}
-	for i := range snap.Gone {
-		keep(placeOfGone(&snap.Gone[i]))
+	for i := range snap.Retired {
+		keep(identityOfRetired(&snap.Retired[i]))
 	}
 	o.past = known
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
-// track is the past of one place.
+// track is the past of one listener.
 type track struct {
 	moments []moment     // the oldest first
 	totals  model.Totals // at the latest snapshot
-	tally   tally
+	drops   dropCounts
 	dropped uint64 // packets since the start
 	worst   model.Listener
 	worstAt time.Time
@@ -33,7 +33,7 @@ func (t *track) observe(snap *model.Snapshot, l *model.Listener, interval, spans
 		t.moments = append(t.moments, m)
 	}
 	m.at = interval
-	t.add(m, t.tally.since(snap, l.ID, &l.Totals, l.Losses))
+	t.add(m, t.drops.since(snap, l.ID, &l.Totals, l.Losses))
 	t.totals = l.Totals
 	if t.worstAt.IsZero() || worseThan(l, &t.worst) {
 		t.worst, t.worstAt = *l, snap.Time // a copy: not the whole snapshot is kept
@@ -42,7 +42,7 @@ func (t *track) observe(snap *model.Snapshot, l *model.Listener, interval, spans
 
 // end takes what was lost between the latest snapshot of a listener and its end.
 func (t *track) end(snap *model.Snapshot, g *model.RetainedTotals, interval int) {
-	dropped := t.tally.since(snap, g.ID, &g.Totals, nil)
+	dropped := t.drops.since(snap, g.ID, &g.Totals, nil)
 	t.totals = g.Totals
 	if dropped == 0 {
 		return
@@ -80,7 +80,7 @@ func momentOf(l *model.Listener) moment {
 		m.queue = l.AcceptQueue.Recent
 	}
 	if c := l.Connections; c != nil {
-		m.connections, m.waiting = c.Held(), c.Phases[model.Waiting]
+		m.connections, m.waiting = c.SlotsInUse(), c.Phases[model.Waiting]
 		if busy, _ := render.BusyThreads(l); busy != nil {
 			m.threads = *busy
 		}
@@ -96,16 +96,16 @@ func (m *moment) merge(later moment) {
 	m.dropped += later.dropped
 }
 
-// tally is how many packets a place had dropped at the latest sample, by its own
+// dropCounts is how many packets a listener had dropped at the latest sample, by its own
 // count and by its namespace's of those that no socket accounts for.
-type tally struct{ own, unattributed uint64 }
+type dropCounts struct{ own, unattributed uint64 }
 
 // since is how many have come since the snapshot before. A counter that starts again
 // has dropped nothing. What no socket accounts for counts as long as the losses
 // say that it can only be this listener's.
-func (t *tally) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {
+func (t *dropCounts) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {
 	before := *t
-	*t = tally{droppedSince(totals), max(before.unattributed, unattributed(snap, id.NetNS))}
+	*t = dropCounts{droppedSince(totals), max(before.unattributed, unattributed(snap, id.NetNS))}
 	n := t.own - min(before.own, t.own)
 	if lost != nil {
 		n += min(t.unattributed-before.unattributed, lost.Unattributed)

@@ -27,9 +27,12 @@ func instead() map[string]string {
 		"inhabitant": "watched listener",
 		"look":       "sample, scan, snapshot, reading; as a verb: read, add, search",
 		"looks":      "samples, scans, snapshots, readings",
+		"place":      "slot, address, location, key: what it is",
+		"places":     "slots, addresses, locations, keys: what they are",
 		"roster":     "watchlist",
 		"seldom":     "rarely",
 		"standing":   "state, history",
+		"tally":      "count, total, counter",
 		"vanished":   "closed",
 	}
 }

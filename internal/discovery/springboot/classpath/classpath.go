@@ -21,8 +21,8 @@ import (
 
 // ClassPath is where the class loader finds resources, in its order.
 type ClassPath struct {
-	places   []*Place
-	own      []*Place          // those of places that hold the application's own classes
+	entries  []*Entry
+	own      []*Entry          // those that hold the application's own classes
 	manifest map[string]string // of the application's jar or exploded directory
 	kind     Kind
 	Missing  []model.Unavailable
@@ -47,8 +47,8 @@ func New(p *launch.Process, l *launch.Command) *ClassPath {
 	} else {
 		c.addClassPathApplication(p, l)
 	}
-	if len(c.places) > maxClassPath {
-		c.places = c.places[:maxClassPath]
+	if len(c.entries) > maxClassPath {
+		c.entries = c.entries[:maxClassPath]
 		c.Missing = append(c.Missing, model.Unavailable{What: "class path", Why: "its entries beyond the first 1,000 are not read"})
 	}
 	return c
@@ -72,11 +72,11 @@ func (c *ClassPath) addJarApplication(p *launch.Process, l *launch.Command) {
 		return
 	}
 	c.kind = KindClassPath
-	c.places, c.own = append(c.places, jar), append(c.own, jar)
+	c.entries, c.own = append(c.entries, jar), append(c.own, jar)
 	c.addManifestClassPath(p, jar)
 }
 
-func (c *ClassPath) readManifest(p *launch.Process, pl *Place) {
+func (c *ClassPath) readManifest(p *launch.Process, pl *Entry) {
 	data, err := pl.read(p, manifestName, maxManifest)
 	if err == nil {
 		c.manifest = parseManifest(string(data))
@@ -99,10 +99,10 @@ func isLoader(main string) bool {
 	return strings.HasPrefix(main, "org.springframework.boot.loader.") && strings.HasSuffix(main, "Launcher")
 }
 
-// addArchive adds the places of an executable archive, packed or exploded. The
+// addArchive adds the entries of an executable archive, packed or exploded. The
 // archive's root is first: it is the parent class loader's.
-func (c *ClassPath) addArchive(p *launch.Process, l *launch.Command, root *Place, launcher string) {
-	c.places = append(c.places, root)
+func (c *ClassPath) addArchive(p *launch.Process, l *launch.Command, root *Entry, launcher string) {
+	c.entries = append(c.entries, root)
 	if strings.HasSuffix(launcher, ".PropertiesLauncher") {
 		c.addLoaderPath(p, l, root)
 	}
@@ -117,30 +117,30 @@ func (c *ClassPath) addArchive(p *launch.Process, l *launch.Command, root *Place
 		libs = []string{v}
 	}
 	own := root.below(classes)
-	c.places, c.own = append(c.places, own), append(c.own, own)
+	c.entries, c.own = append(c.entries, own), append(c.own, own)
 	for _, lib := range append(libs, "lib/") { // lib/ is the layout of Spring Boot 1.3
 		c.addLibraries(p, root, lib)
 	}
 }
 
-// below is the part of a place under prefix.
-func (pl *Place) below(prefix string) *Place {
+// below is the part of an entry under prefix.
+func (pl *Entry) below(prefix string) *Entry {
 	if pl.Dir != "" {
 		dir := JoinDir(pl.Dir, strings.TrimSuffix(prefix, "/"))
-		return dirPlace(dir)
+		return dirEntry(dir)
 	}
-	return &Place{Label: pl.Label, ID: pl.ID + "!/" + prefix, prefix: prefix, open: pl.archive}
+	return &Entry{Label: pl.Label, ID: pl.ID + "!/" + prefix, prefix: prefix, open: pl.archive}
 }
 
 // addLibraries adds the jars of one folder of the archive.
-func (c *ClassPath) addLibraries(p *launch.Process, root *Place, lib string) {
+func (c *ClassPath) addLibraries(p *launch.Process, root *Entry, lib string) {
 	if root.Dir != "" {
 		c.addJarsOf(p, JoinDir(root.Dir, strings.TrimSuffix(lib, "/")))
 		return
 	}
 	for _, n := range root.names() {
-		if rest, ok := strings.CutPrefix(n, lib); ok && len(c.places) <= maxClassPath && strings.HasSuffix(n, ".jar") && !strings.Contains(rest, "/") {
-			c.places = append(c.places, c.nestedJar(root, n))
+		if rest, ok := strings.CutPrefix(n, lib); ok && len(c.entries) <= maxClassPath && strings.HasSuffix(n, ".jar") && !strings.Contains(rest, "/") {
+			c.entries = append(c.entries, c.nestedJar(root, n))
 		}
 	}
 }
@@ -152,8 +152,8 @@ func (c *ClassPath) addJarsOf(p *launch.Process, dir string) {
 		c.Missing = append(c.Missing, model.Unavailable{What: "class path directory " + dir, Why: launch.Reason(err)})
 	}
 	for _, e := range entries {
-		if ext := path.Ext(e.Name()); (ext == ".jar" || ext == ".JAR") && len(c.places) <= maxClassPath {
-			c.places = append(c.places, c.fileJar(p, JoinDir(dir, e.Name()), keepConfig))
+		if ext := path.Ext(e.Name()); (ext == ".jar" || ext == ".JAR") && len(c.entries) <= maxClassPath {
+			c.entries = append(c.entries, c.fileJar(p, JoinDir(dir, e.Name()), keepConfig))
 		}
 	}
 }
@@ -169,8 +169,8 @@ func (c *ClassPath) addClassPathApplication(p *launch.Process, l *launch.Command
 		c.addEntry(p, entry)
 	}
 	// A class path of few entries may be a "pathing jar" that names the others.
-	if len(c.places) <= 8 {
-		for _, pl := range slices.Clone(c.places) {
+	if len(c.entries) <= 8 {
+		for _, pl := range slices.Clone(c.entries) {
 			if pl.jarName() != "" {
 				c.addManifestClassPath(p, pl)
 			}
@@ -183,7 +183,7 @@ func (c *ClassPath) addExploded(p *launch.Process, l *launch.Command, entry stri
 	if entry == "" {
 		entry = "."
 	}
-	root := dirPlace(entry)
+	root := dirEntry(entry)
 	if strings.HasSuffix(entry, ".jar") || strings.HasSuffix(entry, ".war") {
 		root = c.fileJar(p, entry, keepAll)
 	}
@@ -207,19 +207,19 @@ func (c *ClassPath) addExploded(p *launch.Process, l *launch.Command, entry stri
 func (c *ClassPath) addEntry(p *launch.Process, entry string) {
 	switch {
 	case entry == "":
-		c.places = append(c.places, dirPlace("."))
+		c.entries = append(c.entries, dirEntry("."))
 	case entry == "*" || strings.HasSuffix(entry, "/*"):
 		c.addJarsOf(p, strings.TrimSuffix(entry[:len(entry)-1]+".", "/."))
 	case strings.HasSuffix(entry, ".jar") || strings.HasSuffix(entry, ".war") || strings.HasSuffix(entry, ".zip"):
-		c.places = append(c.places, c.fileJar(p, entry, keepConfig))
+		c.entries = append(c.entries, c.fileJar(p, entry, keepConfig))
 	default:
-		own := dirPlace(entry)
-		c.places, c.own = append(c.places, own), append(c.own, own)
+		own := dirEntry(entry)
+		c.entries, c.own = append(c.entries, own), append(c.own, own)
 	}
 }
 
 // addManifestClassPath adds what a jar's Class-Path names: URLs relative to it.
-func (c *ClassPath) addManifestClassPath(p *launch.Process, jar *Place) {
+func (c *ClassPath) addManifestClassPath(p *launch.Process, jar *Entry) {
 	data, err := jar.read(p, manifestName, maxManifest)
 	if err != nil {
 		return
@@ -227,7 +227,7 @@ func (c *ClassPath) addManifestClassPath(p *launch.Process, jar *Place) {
 	base := path.Dir(jar.ID)
 	for _, ref := range strings.Fields(parseManifest(string(data))["class-path"]) {
 		u, err := url.Parse(ref)
-		if err != nil || (u.Scheme != "" && u.Scheme != "file") || len(c.places) >= maxClassPath {
+		if err != nil || (u.Scheme != "" && u.Scheme != "file") || len(c.entries) >= maxClassPath {
 			continue
 		}
 		target := u.Path
@@ -235,16 +235,16 @@ func (c *ClassPath) addManifestClassPath(p *launch.Process, jar *Place) {
 			target = path.Join(base, target)
 		}
 		if strings.HasSuffix(u.Path, "/") {
-			c.places = append(c.places, dirPlace(target))
+			c.entries = append(c.entries, dirEntry(target))
 			continue
 		}
-		c.places = append(c.places, c.fileJar(p, target, keepConfig))
+		c.entries = append(c.entries, c.fileJar(p, target, keepConfig))
 	}
 }
 
 // addLoaderPath adds the directories and jars of PropertiesLauncher's
 // loader.path, from -Dloader.path, LOADER_PATH or loader.properties.
-func (c *ClassPath) addLoaderPath(p *launch.Process, l *launch.Command, root *Place) {
+func (c *ClassPath) addLoaderPath(p *launch.Process, l *launch.Command, root *Entry) {
 	value, ok := launch.SystemProperties(p, l).Raw("loader.path")
 	if !ok && p.EnvKnown {
 		value, ok = p.Env["LOADER_PATH"]
@@ -261,15 +261,15 @@ func (c *ClassPath) addLoaderPath(p *launch.Process, l *launch.Command, root *Pl
 		case strings.HasSuffix(entry, "/*"):
 			c.addEntry(p, entry)
 		default:
-			c.places = append(c.places, dirPlace(strings.TrimSuffix(entry, "/")))
+			c.entries = append(c.entries, dirEntry(strings.TrimSuffix(entry, "/")))
 			c.addJarsOf(p, strings.TrimSuffix(entry, "/"))
 		}
 	}
 }
 
 // loaderProperties reads loader.properties, which configures PropertiesLauncher.
-func (c *ClassPath) loaderProperties(p *launch.Process, root *Place) map[string]string {
-	for _, pl := range []*Place{root, root.below("BOOT-INF/classes/")} {
+func (c *ClassPath) loaderProperties(p *launch.Process, root *Entry) map[string]string {
+	for _, pl := range []*Entry{root, root.below("BOOT-INF/classes/")} {
 		data, err := pl.read(p, "loader.properties", maxLoaderFile)
 		if err != nil {
 			continue
@@ -283,9 +283,9 @@ func (c *ClassPath) loaderProperties(p *launch.Process, root *Place) map[string]
 }
 
 // Find returns the first resource of that name on the class path.
-func (c *ClassPath) Find(p *launch.Process, name string, limit int64) (data []byte, pl *Place, err error) {
+func (c *ClassPath) Find(p *launch.Process, name string, limit int64) (data []byte, pl *Entry, err error) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
-	for _, pl := range c.places {
+	for _, pl := range c.entries {
 		data, err := pl.read(p, name, limit)
 		switch {
 		case err == nil:

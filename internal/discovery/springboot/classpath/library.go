@@ -24,9 +24,9 @@ func artifact(file string) (name, version string) {
 }
 
 // Libraries is the jars of the class path by their artifact's name.
-func (c *ClassPath) Libraries() map[string]*Place {
-	libs := map[string]*Place{}
-	for _, pl := range c.places {
+func (c *ClassPath) Libraries() map[string]*Entry {
+	libs := map[string]*Entry{}
+	for _, pl := range c.entries {
 		if file := pl.jarName(); file != "" {
 			name, _ := artifact(file)
 			if _, first := libs[name]; !first {
@@ -38,7 +38,7 @@ func (c *ClassPath) Libraries() map[string]*Place {
 }
 
 // libraryVersion is a library's version: its file's name, or its manifest.
-func libraryVersion(p *launch.Process, libs map[string]*Place, names ...string) string {
+func libraryVersion(p *launch.Process, libs map[string]*Entry, names ...string) string {
 	for _, name := range names {
 		pl, ok := libs[name]
 		if !ok {
@@ -57,7 +57,7 @@ func libraryVersion(p *launch.Process, libs map[string]*Place, names ...string) 
 }
 
 // BootVersion is Spring Boot's version.
-func (c *ClassPath) BootVersion(p *launch.Process, libs map[string]*Place) string {
+func (c *ClassPath) BootVersion(p *launch.Process, libs map[string]*Entry) string {
 	if v := version.Plausible(c.manifest["spring-boot-version"]); v != "" {
 		return v
 	}
@@ -65,13 +65,13 @@ func (c *ClassPath) BootVersion(p *launch.Process, libs map[string]*Place) strin
 }
 
 // TomcatVersion is the embedded Tomcat's version.
-func (c *ClassPath) TomcatVersion(p *launch.Process, libs map[string]*Place) string {
+func (c *ClassPath) TomcatVersion(p *launch.Process, libs map[string]*Entry) string {
 	if v := libraryVersion(p, libs, "tomcat-embed-core"); v != "" {
 		return v
 	}
 	// A jar into which everything was merged still has the file that Tomcat
 	// reads its own version from.
-	for _, pl := range c.places[:min(1, len(c.places))] {
+	for _, pl := range c.entries[:min(1, len(c.entries))] {
 		if data, err := pl.read(p, tomcatServerInfo, maxManifest); err == nil {
 			docs, err := properties.Parse(data, tomcatServerInfo, false, properties.NewQuota())
 			if err == nil && len(docs) > 0 {
@@ -113,7 +113,7 @@ func (c *ClassPath) Detect(p *launch.Process, l *launch.Command) (Kind, bool) {
 // WebServer is the embedded server: by its library, of which Spring Boot takes
 // Tomcat's when several are there. It is not known where some libraries may be
 // that could not be listed.
-func (c *ClassPath) WebServer(p *launch.Process, libs map[string]*Place, complete bool) string {
+func (c *ClassPath) WebServer(p *launch.Process, libs map[string]*Entry, complete bool) string {
 	for _, s := range model.Servers() {
 		for _, jar := range s.Jars {
 			if _, ok := libs[jar]; ok && jar != "" {
@@ -129,9 +129,9 @@ func (c *ClassPath) WebServer(p *launch.Process, libs map[string]*Place, complet
 
 // hasSpringBoot says that Spring Boot is among the libraries, or merged into the
 // application's jar.
-func (c *ClassPath) hasSpringBoot(p *launch.Process, libs map[string]*Place) bool {
+func (c *ClassPath) hasSpringBoot(p *launch.Process, libs map[string]*Entry) bool {
 	if _, ok := libs["spring-boot"]; ok {
 		return true
 	}
-	return len(c.places) > 0 && c.places[0].Dir == "" && c.places[0].has(p, classSpringApplication)
+	return len(c.entries) > 0 && c.entries[0].Dir == "" && c.entries[0].has(p, classSpringApplication)
 }

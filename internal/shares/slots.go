@@ -1,4 +1,4 @@
-// Package shares divides what strangers use together: places of which whoever
+// Package shares divides what strangers use together: slots of which whoever
 // holds most gives one up, turns that go round by owner, and a ledger of what was
 // refused or taken away. An owner is a client's address, a user or a network
 // namespace, as a text.
@@ -11,35 +11,35 @@ import (
 	"sync"
 )
 
-// Places are a number of places. Where all are taken, a newcomer gets the oldest
-// place of the owner that holds most, if that is more than the newcomer's owner
+// Slots are a number of slots. Where all are taken, a newcomer gets the oldest
+// slot of the owner that holds most, if that is more than the newcomer's owner
 // would then hold: so nobody's share falls below an equal one, and two owners do
-// not take the same place from each other in turns.
-type Places struct {
+// not take the same slot from each other in turns.
+type Slots struct {
 	max      int
 	resource *Resource
 
-	mu     sync.Mutex
-	places []*Place // the oldest first
+	mu    sync.Mutex
+	slots []*Slot // the oldest first
 }
 
-// Place is one that is taken.
-type Place struct {
-	of    *Places
+// Slot is one that is taken.
+type Slot struct {
+	of    *Slots
 	owner string
 	lost  func()
 }
 
-// NewPlaces are that many, all of them free.
-func NewPlaces(n int, of *Resource) *Places { return &Places{max: n, resource: of} }
+// NewSlots are that many, all of them free.
+func NewSlots(n int, of *Resource) *Slots { return &Slots{max: n, resource: of} }
 
-// Take takes a place; nil where there is none for this owner. lost is called when
+// Take takes a slot; nil where there is none for this owner. lost is called when
 // it is taken away, from the goroutine of who takes it, and must not wait.
-func (p *Places) Take(owner string, lost func()) *Place {
-	place := &Place{of: p, owner: owner, lost: lost}
+func (p *Slots) Take(owner string, lost func()) *Slot {
+	slot := &Slot{of: p, owner: owner, lost: lost}
 	p.mu.Lock()
-	var out *Place
-	if len(p.places) >= p.max {
+	var out *Slot
+	if len(p.slots) >= p.max {
 		if out = p.greediest(owner); out == nil {
 			p.mu.Unlock()
 			p.resource.Refused(owner)
@@ -47,37 +47,37 @@ func (p *Places) Take(owner string, lost func()) *Place {
 		}
 		p.remove(out)
 	}
-	p.places = append(p.places, place)
+	p.slots = append(p.slots, slot)
 	p.mu.Unlock()
 	if out != nil {
 		p.resource.Evicted(out.owner)
 		out.lost()
 	}
-	return place
+	return slot
 }
 
-// Leave gives the place back, if it was not taken away.
-func (p *Place) Leave() {
+// Leave gives the slot back, if it was not taken away.
+func (p *Slot) Leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	p.of.remove(p)
 }
 
-func (p *Places) greediest(newcomer string) *Place {
-	owners := make([]string, len(p.places))
-	for i, place := range p.places {
-		owners[i] = place.owner
+func (p *Slots) greediest(newcomer string) *Slot {
+	owners := make([]string, len(p.slots))
+	for i, slot := range p.slots {
+		owners[i] = slot.owner
 	}
 	if i := Greediest(owners, newcomer); i >= 0 {
-		return p.places[i]
+		return p.slots[i]
 	}
 	return nil
 }
 
-func (p *Places) remove(out *Place) {
-	for i, place := range p.places {
-		if place == out {
-			p.places = append(p.places[:i:i], p.places[i+1:]...)
+func (p *Slots) remove(out *Slot) {
+	for i, slot := range p.slots {
+		if slot == out {
+			p.slots = append(p.slots[:i:i], p.slots[i+1:]...)
 			return
 		}
 	}
@@ -100,7 +100,7 @@ func Greediest(holdings []string, newcomer string) int {
 }
 
 // Surplus are the holdings that go where only most of them may stay: one after the other the first of the owner
-// that has most. Holdings are the ones to go first, first; the places are in order.
+// that has most. Holdings are the ones to go first, first; the slots are in order.
 func Surplus(n, most int, owner func(i int) string) []int {
 	of := make(map[string][]int)
 	for i := range n {

@@ -11,27 +11,27 @@ import (
 	"syscall"
 )
 
-// Kept is a file below /proc that is kept open. One of /proc/PID/net is the
+// Handle is a file below /proc that is kept open. One of /proc/PID/net is the
 // network namespace's, which it keeps alive whatever happens to the process; the
 // others are the process's or thread's, and of no later one with its id.
-type Kept struct {
+type Handle struct {
 	Name string
 	fd   int
 	buf  []byte
 }
 
-// Keep opens a file that has about size bytes; one that is larger costs one growth.
-func Keep(name string, size int) (*Kept, error) {
+// OpenHandle opens a file that has about size bytes; one that is larger costs one growth.
+func OpenHandle(name string, size int) (*Handle, error) {
 	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err // to be wrapped
 	}
-	return &Kept{fd: fd, Name: name, buf: make([]byte, size)}, nil
+	return &Handle{fd: fd, Name: name, buf: make([]byte, size)}, nil
 }
 
 // Read takes the file in one call, because the kernel writes it out again for
 // each one: os.File.ReadAt would ask again to be sure of the end.
-func (f *Kept) Read() ([]byte, error) {
+func (f *Handle) Read() ([]byte, error) {
 	for {
 		n, err := syscall.Pread(f.fd, f.buf, 0)
 		switch {
@@ -47,7 +47,7 @@ func (f *Kept) Read() ([]byte, error) {
 }
 
 // Close closes the file.
-func (f *Kept) Close() error {
+func (f *Handle) Close() error {
 	if f.fd < 0 {
 		return os.ErrClosed
 	}
@@ -73,13 +73,13 @@ func (b *Buffers) take() *[]byte {
 
 // Shared is a kept file without a buffer of its own.
 type Shared struct {
-	file    *Kept
+	file    *Handle
 	buffers *Buffers
 }
 
 // Share opens a file.
 func (b *Buffers) Share(name string) (*Shared, error) {
-	file, err := Keep(name, 0)
+	file, err := OpenHandle(name, 0)
 	if err != nil {
 		return nil, err
 	}

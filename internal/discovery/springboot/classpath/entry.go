@@ -12,9 +12,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
 )
 
-// Place is one entry of the class path: a directory, a jar, or a part of one
+// Entry is one entry of the class path: a directory, a jar, or a part of one
 // (BOOT-INF/classes/). A jar is opened when something is first looked for in it.
-type Place struct {
+type Entry struct {
 	Label  string // for people: app.jar, /app/classes
 	ID     string // path of the file or directory, with the entry of a nested jar behind "!"
 	Dir    string // the directory, or ""
@@ -25,10 +25,10 @@ type Place struct {
 	err  error
 }
 
-func dirPlace(dir string) *Place { return &Place{Label: dir, ID: dir, Dir: dir} }
+func dirEntry(dir string) *Entry { return &Entry{Label: dir, ID: dir, Dir: dir} }
 
 // archive opens the jar once.
-func (pl *Place) archive() (*zipDir, error) {
+func (pl *Entry) archive() (*zipDir, error) {
 	if pl.zip == nil && pl.err == nil && pl.open != nil {
 		pl.zip, pl.err = pl.open()
 	}
@@ -36,7 +36,7 @@ func (pl *Place) archive() (*zipDir, error) {
 }
 
 // jarName is the file name of a jar, "" for a directory.
-func (pl *Place) jarName() string {
+func (pl *Entry) jarName() string {
 	if pl.Dir != "" || pl.prefix != "" {
 		return ""
 	}
@@ -44,7 +44,7 @@ func (pl *Place) jarName() string {
 }
 
 // read returns the resource of that name, or an error that is absent.
-func (pl *Place) read(p *launch.Process, name string, limit int64) ([]byte, error) {
+func (pl *Entry) read(p *launch.Process, name string, limit int64) ([]byte, error) {
 	if pl.Dir != "" {
 		return p.Read(JoinDir(pl.Dir, name), limit)
 	}
@@ -56,7 +56,7 @@ func (pl *Place) read(p *launch.Process, name string, limit int64) ([]byte, erro
 }
 
 // has says whether the resource exists.
-func (pl *Place) has(p *launch.Process, name string) bool {
+func (pl *Entry) has(p *launch.Process, name string) bool {
 	if pl.Dir != "" {
 		f, _, err := p.OpenFile(JoinDir(pl.Dir, name))
 		if err == nil {
@@ -73,7 +73,7 @@ func (pl *Place) has(p *launch.Process, name string) bool {
 }
 
 // names are the jar's entries below prefix, without it.
-func (pl *Place) names() []string {
+func (pl *Entry) names() []string {
 	z, err := pl.archive()
 	if err != nil || z == nil {
 		return nil
@@ -101,8 +101,8 @@ func Absent(err error) bool {
 }
 
 // fileJar is a jar file of the process.
-func (c *ClassPath) fileJar(p *launch.Process, file string, keep func([]byte) bool) *Place {
-	return &Place{Label: path.Base(file), ID: file, open: func() (*zipDir, error) {
+func (c *ClassPath) fileJar(p *launch.Process, file string, keep func([]byte) bool) *Entry {
+	return &Entry{Label: path.Base(file), ID: file, open: func() (*zipDir, error) {
 		f, info, err := p.OpenFile(file)
 		if err != nil {
 			return nil, err
@@ -122,8 +122,8 @@ func (c *ClassPath) fileJar(p *launch.Process, file string, keep func([]byte) bo
 }
 
 // nestedJar is a jar inside a jar.
-func (c *ClassPath) nestedJar(outer *Place, entry string) *Place {
-	return &Place{
+func (c *ClassPath) nestedJar(outer *Entry, entry string) *Entry {
+	return &Entry{
 		Label: path.Base(entry) + " in " + outer.Label,
 		ID:    outer.ID + "!/" + entry,
 		open: func() (*zipDir, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// place is one network namespace.
-type place struct {
+// namespace is one network namespace.
+type namespace struct {
 	netns  uint64
 	tap    Tap   // nil where it could not be opened
 	err    error // why
@@ -48,18 +48,18 @@ type mark struct {
 	waits  model.Waits // since the mark before
 }
 
-func newPlace(netns uint64) *place {
-	return &place{netns: netns, last: make(map[netip.AddrPort]model.ClientTotals), accounts: make(map[netip.AddrPort]*account)}
+func newNamespace(netns uint64) *namespace {
+	return &namespace{netns: netns, last: make(map[netip.AddrPort]model.ClientTotals), accounts: make(map[netip.AddrPort]*account)}
 }
 
-func (p *place) close() {
+func (p *namespace) close() {
 	if p.tap != nil {
 		_ = p.tap.Close()
 	}
 }
 
 // update reads the tap and books what has happened since the last time.
-func (p *place) update(base *model.Snapshot) {
+func (p *namespace) update(base *model.Snapshot) {
 	if p.tap == nil {
 		return
 	}
@@ -89,7 +89,7 @@ func (p *place) update(base *model.Snapshot) {
 }
 
 // listeners are the addresses on which something listens here.
-func (p *place) listeners(base *model.Snapshot) (out []netip.AddrPort) {
+func (p *namespace) listeners(base *model.Snapshot) (out []netip.AddrPort) {
 	for i := range base.Listeners {
 		if l := &base.Listeners[i]; l.ID.NetNS == p.netns && l.Listening() {
 			out = append(out, l.ID.Address)
@@ -104,7 +104,7 @@ func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr
 // forget drops the accounts of which the snapshot has nothing: closed listeners whose totals are no
 // longer kept, and their ports. So there are
 // never more than the snapshot is bounded to, however many addresses a stranger listens on.
-func (p *place) forget(base *model.Snapshot) {
+func (p *namespace) forget(base *model.Snapshot) {
 	known := make(map[netip.AddrPort]bool)
 	add := func(netns uint64, addr netip.AddrPort, port uint16) {
 		if netns == p.netns {
@@ -115,8 +115,8 @@ func (p *place) forget(base *model.Snapshot) {
 		l := &base.Listeners[i]
 		add(l.ID.NetNS, l.ID.Address, l.Port)
 	}
-	for i := range base.Gone {
-		id := &base.Gone[i].ID
+	for i := range base.Retired {
+		id := &base.Retired[i].ID
 		add(id.NetNS, id.Address, id.Address.Port())
 	}
 	for i := range base.Targets {
@@ -134,7 +134,7 @@ func uneasy(l *model.Listener) bool {
 		q != nil && (2*q.Recent > q.Limit || q.Length > 0 && l.Verdict.Status >= model.StatusSaturated)
 }
 
-func (p *place) account(of netip.AddrPort) *account {
+func (p *namespace) account(of netip.AddrPort) *account {
 	a := p.accounts[of]
 	if a == nil {
 		a = &account{}
@@ -146,7 +146,7 @@ func (p *place) account(of netip.AddrPort) *account {
 
 // book gives what an endpoint has counted since the last report to the listener
 // that its clients met. Refused ones met none.
-func (p *place) book(e *outcome.Endpoint, listening []netip.AddrPort, at time.Time) {
+func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at time.Time) {
 	now := totals(e)
 	delta := now.Sub(p.last[e.Addr])
 	refused := model.ClientTotals{}
@@ -173,8 +173,8 @@ func (p *place) book(e *outcome.Endpoint, listening []netip.AddrPort, at time.Ti
 }
 
 // accountOf is a listener's, nil where its namespace is not tapped.
-func accountOf(places map[uint64]*place, id model.ListenerID) *account {
-	p := places[id.NetNS]
+func accountOf(namespaces map[uint64]*namespace, id model.ListenerID) *account {
+	p := namespaces[id.NetNS]
 	if p == nil || p.tap == nil {
 		return nil
 	}
@@ -193,7 +193,7 @@ func sharesAddress(s *model.Snapshot, l *model.Listener) bool {
 }
 
 // previous are the addresses on which a closed listener was seen.
-func (p *place) previous() (out []netip.AddrPort) {
+func (p *namespace) previous() (out []netip.AddrPort) {
 	for addr := range p.accounts {
 		if addr.Addr().IsValid() {
 			out = append(out, addr)
@@ -267,7 +267,7 @@ func (a *account) remember(at time.Time, interval time.Duration, lost uint64) {
 }
 
 // clients of an interval that ends now.
-func (a *account) clients(p *place, now time.Time, interval time.Duration) *model.Clients {
+func (a *account) clients(p *namespace, now time.Time, interval time.Duration) *model.Clients {
 	out := a.latest
 	out.ClientTotals, out.Waits, out.PacketsLost = a.totals, a.waits, p.lost
 	past := a.past

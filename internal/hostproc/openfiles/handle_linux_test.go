@@ -15,7 +15,7 @@ import (
 
 func TestKeptFiles(t *testing.T) {
 	fs := realProc(t)
-	kept, err := Keep(fs, os.Getpid())
+	kept, err := OpenHandle(fs, os.Getpid())
 	require.NoError(t, err)
 	defer kept.Close()
 	now := time.Now()
@@ -42,7 +42,7 @@ func TestKeptFiles(t *testing.T) {
 func TestKeptFilesListed(t *testing.T) {
 	fs := realProc(t)
 	fs = fs.Listing()
-	kept, err := Keep(fs, os.Getpid())
+	kept, err := OpenHandle(fs, os.Getpid())
 	require.NoError(t, err)
 	defer kept.Close()
 	now := time.Now()

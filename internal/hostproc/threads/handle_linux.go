@@ -11,24 +11,24 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
-// Kept reads one thread through files that are kept open: they belong to
-// this thread, and answer ErrGone when it has ended, whichever thread has its id then. It
+// Handle reads one thread through files that are kept open: they belong to
+// this thread, and answer ErrNoProcess when it has ended, whichever thread has its id then. It
 // is for one goroutine at a time.
-type Kept struct {
+type Handle struct {
 	fs                hostproc.FS
 	pid               int
-	status, schedstat *procfile.Kept
+	status, schedstat *procfile.Handle
 	// call is nil where it may not be read (PTRACE_MODE_ATTACH, which Yama's
 	// ptrace_scope withholds even from the same user); wchan stands in for it
 	// where that may be (PTRACE_MODE_READ).
-	call, wchan *procfile.Kept
+	call, wchan *procfile.Handle
 	callErr     error
 	numbers     callNumbers
 }
 
-// Keep opens the files of a thread.
-func Keep(fs hostproc.FS, pid, tid int) (*Kept, error) {
-	t := &Kept{fs: fs, pid: pid}
+// OpenHandle opens the files of a thread.
+func OpenHandle(fs hostproc.FS, pid, tid int) (*Handle, error) {
+	t := &Handle{fs: fs, pid: pid}
 	if err := t.open(strconv.Itoa(tid)); err != nil {
 		t.Close()
 		return nil, fs.Wrap(pid, "thread "+strconv.Itoa(tid), err)
@@ -36,12 +36,12 @@ func Keep(fs hostproc.FS, pid, tid int) (*Kept, error) {
 	return t, nil
 }
 
-func (t *Kept) open(tid string) (err error) {
+func (t *Handle) open(tid string) (err error) {
 	path := func(name string) string { return t.fs.Path(t.pid, "task", tid, name) }
-	if t.status, err = procfile.Keep(path("status"), 2<<10); err != nil {
+	if t.status, err = procfile.OpenHandle(path("status"), 2<<10); err != nil {
 		return err
 	}
-	if t.schedstat, err = procfile.Keep(path("schedstat"), 128); err != nil {
+	if t.schedstat, err = procfile.OpenHandle(path("schedstat"), 128); err != nil {
 		return err
 	}
 	var known bool
@@ -57,8 +57,8 @@ func (t *Kept) open(tid string) (err error) {
 }
 
 // openReadable opens a file whose permission is asked for at each read.
-func openReadable(path string) (*procfile.Kept, error) {
-	f, err := procfile.Keep(path, 256)
+func openReadable(path string) (*procfile.Handle, error) {
+	f, err := procfile.OpenHandle(path, 256)
 	if err != nil {
 		return nil, err
 	}
@@ -70,12 +70,12 @@ func openReadable(path string) (*procfile.Kept, error) {
 }
 
 // CallErr says why the system calls cannot be read, nil where they can.
-func (t *Kept) CallErr() error { return t.fs.Wrap(t.pid, "system call", t.callErr) }
+func (t *Handle) CallErr() error { return t.fs.Wrap(t.pid, "system call", t.callErr) }
 
 // Read reads the thread: the counters first, then the system call. So when the
 // counters are the same at the next reading, the call of this one lasted until
 // then.
-func (t *Kept) Read(out *Thread) error {
+func (t *Handle) Read(out *Thread) error {
 	*out = Thread{}
 	data, err := t.schedstat.Read()
 	if err == nil {
@@ -90,12 +90,12 @@ func (t *Kept) Read(out *Thread) error {
 		err = t.readCall(out)
 	}
 	if errors.Is(err, syscall.ESRCH) {
-		return hostproc.ErrGone
+		return hostproc.ErrNoProcess
 	}
 	return err
 }
 
-func (t *Kept) readCall(out *Thread) error {
+func (t *Handle) readCall(out *Thread) error {
 	switch {
 	case t.call != nil:
 		data, err := t.call.Read()
@@ -116,8 +116,8 @@ func (t *Kept) readCall(out *Thread) error {
 }
 
 // Close closes the files.
-func (t *Kept) Close() {
-	for _, f := range []*procfile.Kept{t.status, t.schedstat, t.call, t.wchan} {
+func (t *Handle) Close() {
+	for _, f := range []*procfile.Handle{t.status, t.schedstat, t.call, t.wchan} {
 		if f != nil {
 			_ = f.Close()
 		}

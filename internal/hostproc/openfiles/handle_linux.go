@@ -14,36 +14,36 @@ import (
 // count them: 8,400 take 8 to 25 ms.
 const listEvery = time.Second
 
-// Kept reads how many files a process has open and may have, through
+// Handle reads how many files a process has open and may have, through
 // descriptors that are kept. It is for one goroutine at a time.
-type Kept struct {
+type Handle struct {
 	fs     hostproc.FS
 	pid    int
 	dir    int // /proc/PID/fd, O_PATH: any user may ask for its size
-	limits *procfile.Kept
+	limits *procfile.Handle
 
 	listed   int
 	listedAt time.Time
 }
 
-// Keep opens the files.
-func Keep(fs hostproc.FS, pid int) (*Kept, error) {
+// OpenHandle opens the files.
+func OpenHandle(fs hostproc.FS, pid int) (*Handle, error) {
 	dir, err := unix.Open(fs.Path(pid, "fd"), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fs.Wrap(pid, "open files", err)
 	}
-	limits, err := procfile.Keep(fs.Path(pid, "limits"), 2<<10)
+	limits, err := procfile.OpenHandle(fs.Path(pid, "limits"), 2<<10)
 	if err != nil {
 		_ = unix.Close(dir)
 		return nil, fs.Wrap(pid, "limits", err)
 	}
-	return &Kept{fs: fs, pid: pid, dir: dir, limits: limits}, nil
+	return &Handle{fs: fs, pid: pid, dir: dir, limits: limits}, nil
 }
 
 // Open is the number of open files, and how old it is: since Linux 6.2 it is of
 // this moment (the size of /proc/PID/fd), before that of a listing that is made
 // at most once a second.
-func (k *Kept) Open(now time.Time) (n int, age time.Duration, err error) {
+func (k *Handle) Open(now time.Time) (n int, age time.Duration, err error) {
 	if !k.fs.CountsOpenFiles() {
 		return k.list(now)
 	}
@@ -52,12 +52,12 @@ func (k *Kept) Open(now time.Time) (n int, age time.Duration, err error) {
 		return 0, 0, k.fs.Wrap(k.pid, "open files", err)
 	}
 	if st.Size == 0 { // the process has ended, or is a zombie
-		return 0, 0, hostproc.ErrGone
+		return 0, 0, hostproc.ErrNoProcess
 	}
 	return int(st.Size), 0, nil
 }
 
-func (k *Kept) list(now time.Time) (n int, age time.Duration, err error) {
+func (k *Handle) list(now time.Time) (n int, age time.Duration, err error) {
 	if !k.listedAt.IsZero() && now.Sub(k.listedAt) < listEvery {
 		return k.listed, now.Sub(k.listedAt), nil
 	}
@@ -70,10 +70,10 @@ func (k *Kept) list(now time.Time) (n int, age time.Duration, err error) {
 }
 
 // Limit is the soft RLIMIT_NOFILE; math.MaxInt stands for "unlimited".
-func (k *Kept) Limit() (int, error) {
+func (k *Handle) Limit() (int, error) {
 	data, err := k.limits.Read()
 	if errors.Is(err, unix.ESRCH) {
-		return 0, hostproc.ErrGone
+		return 0, hostproc.ErrNoProcess
 	}
 	if err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (k *Kept) Limit() (int, error) {
 }
 
 // Close closes the descriptors.
-func (k *Kept) Close() {
+func (k *Handle) Close() {
 	_ = unix.Close(k.dir)
 	_ = k.limits.Close()
 }

@@ -71,13 +71,13 @@ func TestFindAcceptorInAccept(t *testing.T) {
 	_, err := FindAcceptor(fs, os.Getpid(), port, inode+1, nil)
 	require.ErrorIs(t, err, ErrUnclear)
 	_, err = FindAcceptor(fs, math.MaxInt32, port, inode, nil)
-	require.ErrorIs(t, err, hostproc.ErrGone)
+	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
 func TestKeptThread(t *testing.T) {
 	fs := realProc(t)
 	tid, _, _ := acceptThread(t)
-	kept, err := Keep(fs, os.Getpid(), tid)
+	kept, err := OpenHandle(fs, os.Getpid(), tid)
 	require.NoError(t, err)
 	defer kept.Close()
 	require.NoError(t, kept.CallErr())
@@ -94,7 +94,7 @@ func TestKeptThread(t *testing.T) {
 	require.Equal(t, 3, reads(t, func() { _ = kept.Read(&th) }), "schedstat, status, syscall")
 
 	child := proctest.Start(t, "wait", "").PID()
-	kept, err = Keep(fs, child, child)
+	kept, err = OpenHandle(fs, child, child)
 	require.NoError(t, err)
 	defer kept.Close()
 	require.NoError(t, syscall.Kill(child, syscall.SIGSTOP))
@@ -102,7 +102,7 @@ func TestKeptThread(t *testing.T) {
 	require.NoError(t, syscall.Kill(child, syscall.SIGKILL))
 	require.Eventually(t, func() bool {
 		err := kept.Read(&th)
-		return err == hostproc.ErrGone || err == nil && th.State == 'Z' //nolint:errorlint // exactly
+		return err == hostproc.ErrNoProcess || err == nil && th.State == 'Z' //nolint:errorlint // exactly
 	}, time.Minute, time.Millisecond)
 }
 
@@ -138,7 +138,7 @@ func TestKeptThreadWithoutItsCalls(t *testing.T) {
 		})
 		fs, err := hostproc.NewFS(dir)
 		require.NoError(t, err)
-		kept, err := Keep(fs, 7, 8)
+		kept, err := OpenHandle(fs, 7, 8)
 		require.NoError(t, err)
 		require.Error(t, kept.CallErr())
 		var th Thread
