@@ -546,6 +546,12 @@ func scenariosClaims() []scenario {
 			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
 		},
 		{
+			name: "connections closed unread whose other end is on this machine: by whom is not known", status: warning, cause: model.CauseServerResets,
+			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) {
+				e.Delta["TCPAbortOnClose"], e.Delta["EstabResets"], e.Delta["PassiveOpens"] = 35, 35, 40
+			},
+		},
+		{
 			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
 			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
 		},

@@ -29,6 +29,9 @@ func serverResets() Cause {
 			if onlyEarly(s) {
 				return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", advice.KeepAliveSetting().Name(s.Now), keptFor(s), "maxKeepAliveRequests")
 			}
+			if s.ResetByServer() == 0 && s.ClosedByEither() {
+				return "Find out which end it is: an access log with responses that were not sent whole speaks for clients that leave early (of streams, of slow answers), one with 413 or answers to uploads for the server: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. No limit of connections or threads has a part in it."
+			}
 			return "Closing a connection with request bytes that nobody has read resets it: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. Where no bytes were left: SO_LINGER, or an executor that rejects. No limit of connections or threads has a part in it."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
@@ -47,6 +50,10 @@ func serverResets() Cause {
 				step.Setting = "server.tomcat.max-swallow-size"
 			}
 			step.From = "" // what is in force is not read
+			if s.ResetByServer() == 0 && s.ClosedByEither() {
+				return []model.Step{advice.Action("Find out which end closes them, by the access log: responses that were not sent whole (clients that leave), or 413 and short answers to uploads (the server)"), step},
+					"More threads or connections: these clients had been accepted."
+			}
 			return []model.Step{step, advice.Action("Or have clients ask first (Expect: 100-continue), and the handler read the body before it answers")},
 				"More threads or connections: these clients had been accepted."
 		},
@@ -83,6 +90,9 @@ func ResetPhrase(s *symptoms.Symptoms) string {
 	if onlyEarly(s) {
 		k := s.ClosedEarly()
 		return phrase.Sprintf("%s of clients came on connections that %s had closed before, and %s answered with a reset", phrase.Count(k, "segment"), reading.ServerName(s.Now), phrase.Verb(k, "was", "were"))
+	}
+	if n == 0 && s.ClosedByEither() {
+		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
 	}
 	if n == 0 {
 		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))

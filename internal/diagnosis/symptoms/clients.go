@@ -208,6 +208,12 @@ func (s *Symptoms) ClosedUnread() bool {
 	return s.Now.Listening() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
 }
 
+// ClosedByEither means that half of those connections at least had their other end on this machine, where it was
+// reset in turn (EstabResets): which end has closed is not known then.
+func (s *Symptoms) ClosedByEither() bool {
+	return 2*s.Delta["EstabResets"] >= s.Delta["TCPAbortOnClose"]
+}
+
 // ClosedEarly are RSTs that answered segments of connections which this listener had closed: a fifth of
 // the connections that came at least, while others of those that were closed are still in the kernel's
 // table, from which such a RST removes one (TCP_TW_RST). What has a RST of its own reason is not counted: a refused client, a port without a listener, a
