@@ -15,6 +15,11 @@ func onThePort() []report {
 	const connector = `<Connector port="8080" maxThreads="50" acceptCount="50" useInheritedChannel="true"/>`
 	return []report{
 		{"F", "https://github.com/samhocevar/rinetd/issues/10", "a child has inherited the listening socket of a server that has ended: clients connect, and nobody accepts", func(c *rig.Case) {
+			c.AtLast(func() { // the child ends after its parent, for which Program waits
+				for deadline := time.Now().Add(10 * time.Second); c.Connects(rig.Port) && time.Now().Before(deadline); {
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
 			c.Program("python3", "-c", `import socket, subprocess
 s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("0.0.0.0", 8080)); s.listen(50); s.set_inheritable(True)
