@@ -69,7 +69,10 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	most, _ := reading.MaxThreads(s.Now)
 	to, _ := threadsAdvised(s)
 	text := "Shorten what the handlers wait for; if that cannot be, raise the number of threads"
-	if len(first) > 0 {
+	switch {
+	case s.Paused() || s.CPUShortBeside(v.Cause):
+		text = "If that is not enough, raise the number of threads"
+	case len(first) > 0:
 		text = "Make that faster; if it cannot be, raise the number of threads"
 	}
 	first = append(first, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, text, most, to))
