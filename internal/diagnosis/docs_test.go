@@ -98,7 +98,7 @@ func TestTableOfCauses(t *testing.T) {
 In the order of precedence: where the evidence shows two of them with the same certainty,
 the first is named. A cause holds on positive evidence, and is excluded by each of its
 refutations; where neither is had, that is said. The table is drawn from the catalogue
-(` + "`internal/diagnosis/catalogue.go`" + `, one file a cause).
+(` + "`internal/diagnosis/causes/catalogue.go`" + `, one file a cause).
 
 | cause | it holds when | it is excluded when | else is said | drops |
 |---|---|---|---|---|

@@ -165,7 +165,7 @@ func (r *Root) reopen(f *os.File, n found, flags int) (*os.File, error) {
 }
 
 func (r *Root) find(path string, follow bool) (*os.File, found, error) {
-	w := walk{root: r}
+	w := resolution{root: r}
 	defer w.close()
 	if len(path) >= unix.PathMax {
 		return nil, found{}, &os.PathError{Op: "open", Path: path[:64], Err: unix.ENAMETOOLONG}

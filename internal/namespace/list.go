@@ -150,7 +150,7 @@ func (ws *watches) readings() []facts.Sampled {
 		drops, known := w.drops()
 		out[i] = facts.Sampled{
 			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
-			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.gone(),
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.closed(),
 		}
 	}
 	return out

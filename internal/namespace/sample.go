@@ -156,7 +156,7 @@ func (s *sampler) recover(err error) (failed bool) {
 func (s *sampler) askEach() error {
 	s.fast.asks, s.fast.asked = s.fast.asks[:0], s.fast.asked[:0]
 	for i := range s.watches.list {
-		if w := &s.watches.list[i]; !w.gone() {
+		if w := &s.watches.list[i]; !w.closed() {
 			s.fast.asks = append(s.fast.asks, sockdiag.Ask{ID: w.members[0].ask, Inode: w.members[0].inode})
 			s.fast.asked = append(s.fast.asked, i)
 		}

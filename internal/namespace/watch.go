@@ -161,8 +161,8 @@ func (w *watch) misses() bool {
 	return false
 }
 
-// gone reports whether none of its sockets listens any more.
-func (w *watch) gone() bool {
+// closed reports whether none of its sockets listens any more.
+func (w *watch) closed() bool {
 	for i := range w.members {
 		if !w.members[i].closed {
 			return false
@@ -184,7 +184,7 @@ func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
 			queued += int(m.length)
 		}
 	}
-	part := !w.gone()
+	part := !w.closed()
 	if !closed || part && migrates {
 		return closed
 	}

@@ -75,7 +75,7 @@ func TestListenerThatClosesDuringTheScan(t *testing.T) {
 	ws.replace(now, listed(), none, false)
 	ws.list[0].close(now)
 	ws.replace(now, listed(), none, false)
-	require.True(t, ws.list[0].gone())
+	require.True(t, ws.list[0].closed())
 	ws.list[0].close(now)
 	require.EqualValues(t, 4, a.Totals().QueueResets)
 }

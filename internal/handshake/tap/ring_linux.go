@@ -172,14 +172,14 @@ func (r *ring) read(packet func(stamp time.Duration, b []byte, link packet.Link)
 		if atomic.LoadUint32(status)&unix.TP_STATUS_USER == 0 {
 			break
 		}
-		r.walk(block, packet)
+		r.eachPacket(block, packet)
 		atomic.StoreUint32(status, unix.TP_STATUS_KERNEL)
 		r.next = (r.next + 1) % r.size.blocks
 	}
 	return r.taken > 0
 }
 
-func (r *ring) walk(block []byte, packet func(stamp time.Duration, b []byte, link packet.Link)) {
+func (r *ring) eachPacket(block []byte, packet func(stamp time.Duration, b []byte, link packet.Link)) {
 	ne := binary.NativeEndian
 	at := block[ne.Uint32(block[blockFirst:]):]
 	packets := ne.Uint32(block[blockPackets:])

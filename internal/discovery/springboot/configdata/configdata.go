@@ -43,7 +43,7 @@ func (cd *configData) run() ([]*properties.Document, []string) {
 	cd.ctx, cd.known = ctx, nil
 	cd.process(ctx)
 	var docs []*properties.Document
-	for c := range cd.root.walk() {
+	for c := range cd.root.inOrder() {
 		if c.kind == bound && c.active(ctx) {
 			docs = append(docs, c.doc)
 		}
@@ -100,7 +100,7 @@ func (cd *configData) process(ctx *activationContext) {
 
 // next is the first contributor that has something left to process.
 func (cd *configData) next(ctx *activationContext, ph phase) *contributor {
-	for c := range cd.root.walk() {
+	for c := range cd.root.inOrder() {
 		if c.kind == unbound || c.active(ctx) && len(c.imports) > 0 && !c.processed[ph] {
 			return c
 		}
@@ -137,7 +137,7 @@ func (cd *configData) documents() []*properties.Document {
 		return cd.known
 	}
 	docs := []*properties.Document{}
-	for c := range cd.root.walk() {
+	for c := range cd.root.inOrder() {
 		if c.doc != nil && c.active(cd.ctx) {
 			docs = append(docs, c.doc)
 		}
@@ -178,7 +178,7 @@ func (cd *configData) scalar(name string) string {
 // each followed by the members of its group; without any, the default ones.
 func (cd *configData) profiles() []string {
 	var names []string
-	for c := range cd.root.walk() {
+	for c := range cd.root.inOrder() {
 		if c.doc == nil || !c.active(cd.ctx) {
 			continue
 		}

@@ -41,7 +41,7 @@ func (im *importer) configTree(loc location, dir string) candidate {
 	return candidate{loc: loc, ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*properties.Document, error) {
 		left := *im.quota
 		d := properties.New(model.SourceFile, "config tree "+im.secret.apply(dir), &left)
-		err := im.walkTree(d, dir, "", 0)
+		err := im.readTree(d, dir, "", 0)
 		if classpath.Absent(err) && loc.optional {
 			err = nil
 		}
@@ -53,10 +53,10 @@ func (im *importer) configTree(loc location, dir string) candidate {
 	}}
 }
 
-// walkTree puts every file below dir as a property: its path is the name, its
+// readTree puts every file below dir as a property: its path is the name, its
 // content the value (ConfigTreePropertySource). Names that begin with ".." are
 // the hidden directories of a Kubernetes volume.
-func (im *importer) walkTree(d *properties.Document, dir, prefix string, depth int) error {
+func (im *importer) readTree(d *properties.Document, dir, prefix string, depth int) error {
 	entries, err := im.p.List(dir)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (im *importer) walkTree(d *properties.Document, dir, prefix string, depth i
 			}
 			d.Put(name, trimNewLine(string(data)))
 		case errors.Is(err, bounded.ErrNotRegular) && depth < maxTreeDepth:
-			_ = im.walkTree(d, classpath.JoinDir(dir, e.Name()), name+".", depth+1)
+			_ = im.readTree(d, classpath.JoinDir(dir, e.Name()), name+".", depth+1)
 		case !classpath.Absent(err) && !errors.Is(err, bounded.ErrNotRegular):
 			im.unavailable("config tree file "+classpath.JoinDir(dir, e.Name()), launch.Reason(err), "run as the process's user")
 		}

@@ -33,7 +33,7 @@ const (
 )
 
 // contributor is a document, with the documents that it imports below it. Its
-// walk has the highest precedence first: what was imported once the profiles
+// inOrder has the highest precedence first: what was imported once the profiles
 // were known, what was imported before, then the document itself.
 type contributor struct {
 	kind            contributorKind
@@ -50,8 +50,8 @@ func (c *contributor) active(ctx *activationContext) bool {
 	return c.kind != unbound && (c.activate == nil || c.activate.active(ctx))
 }
 
-// walk visits the tree by falling precedence.
-func (c *contributor) walk() iter.Seq[*contributor] {
+// inOrder visits the tree by falling precedence.
+func (c *contributor) inOrder() iter.Seq[*contributor] {
 	return func(yield func(*contributor) bool) { c.visit(yield) }
 }
 

@@ -24,18 +24,18 @@ type found struct {
 
 func (n found) is(kind uint32) bool { return n.mode&unix.S_IFMT == kind }
 
-// walk resolves one path a component at a time. A component is read only
+// resolution goes along one path, a component at a time. A component is read only
 // after its mount was admitted, symlinks are read and followed here, and ".."
 // goes back to the folder that was passed: there is no way out of the root, and
 // no magic link, whatever is renamed or mounted meanwhile. It needs no openat2
 // (Linux 5.6), whose flags a seccomp filter cannot check.
-type walk struct {
+type resolution struct {
 	root  *Root
 	trail []found // folders passed, below the root
 	links int
 }
 
-func (w *walk) close() {
+func (w *resolution) close() {
 	for _, n := range w.trail {
 		_ = unix.Close(n.fd)
 	}
@@ -43,14 +43,14 @@ func (w *walk) close() {
 }
 
 // at is the folder or file reached so far.
-func (w *walk) at() found {
+func (w *resolution) at() found {
 	if len(w.trail) == 0 {
 		return w.root.top
 	}
 	return w.trail[len(w.trail)-1]
 }
 
-func (w *walk) up() {
+func (w *resolution) up() {
 	if last := len(w.trail) - 1; last >= 0 {
 		_ = unix.Close(w.trail[last].fd)
 		w.trail = w.trail[:last]
@@ -58,7 +58,7 @@ func (w *walk) up() {
 }
 
 // to follows a path; its last symlink only with follow.
-func (w *walk) to(path string, follow bool) error {
+func (w *resolution) to(path string, follow bool) error {
 	rest := strings.Split(path, "/")
 	for len(rest) > 0 {
 		name := rest[0]
@@ -89,7 +89,7 @@ func (w *walk) to(path string, follow bool) error {
 }
 
 // step finds one name in the folder reached so far.
-func (w *walk) step(name string) (found, error) {
+func (w *resolution) step(name string) (found, error) {
 	dir := w.at()
 	if w.root.everyone && (dir.mode&0o111 != 0o111 || hasACL(dir.fd)) {
 		return found{}, fs.ErrPermission
@@ -108,7 +108,7 @@ func (w *walk) step(name string) (found, error) {
 }
 
 // link puts a symlink's target in front of the rest of the path.
-func (w *walk) link(n found, rest []string) ([]string, error) {
+func (w *resolution) link(n found, rest []string) ([]string, error) {
 	defer func() { _ = unix.Close(n.fd) }()
 	if w.links++; w.links > maxLinks {
 		return nil, unix.ELOOP
@@ -149,7 +149,7 @@ func readlink(fd int) (string, error) {
 }
 
 // take hands the file over that was reached.
-func (w *walk) take(name string) (*os.File, found, error) {
+func (w *resolution) take(name string) (*os.File, found, error) {
 	at := w.at()
 	if last := len(w.trail) - 1; last >= 0 {
 		w.trail = w.trail[:last]
