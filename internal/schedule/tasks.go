@@ -126,7 +126,7 @@ func (t *tasks) extend(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		since := time.Since(begun)
-		if !(since < undecided && t.pending.Load()) && !(since < answersFor && noneAnswered(t.scheduler.Snapshot())) {
+		if (since >= undecided || !t.pending.Load()) && (since >= answersFor || !noneAnswered(t.scheduler.Snapshot())) {
 			return
 		}
 		pause(ctx, soonest/2)

@@ -184,10 +184,10 @@ func (o *runOptions) end(log io.Writer, doc *api.Run, args []string, before *api
 	doc.Failed = o.failOn != "" && worst >= failOnStatus(o.failOn)
 	err := errors.Join(
 		runreport.Text(log, doc, before, command.TextOptionsOf(log)),
-		writeTo(o.json, "--json", func(f io.Writer) error { return runreport.JSON(f, doc) }),
-		writeTo(o.junit, "--junit", func(f io.Writer) error { return runreport.JUnit(f, doc) }),
-		writeTo(o.markdown, "--markdown", func(f io.Writer) error { return runreport.Markdown(f, doc, before) }),
-		writeTo(o.report, "--report", func(f io.Writer) error {
+		runreport.WriteTo(o.json, "--json", func(f io.Writer) error { return runreport.JSON(f, doc) }),
+		runreport.WriteTo(o.junit, "--junit", func(f io.Writer) error { return runreport.JUnit(f, doc) }),
+		runreport.WriteTo(o.markdown, "--markdown", func(f io.Writer) error { return runreport.Markdown(f, doc, before) }),
+		runreport.WriteTo(o.report, "--report", func(f io.Writer) error {
 			return loadreport.Write(f, loadreport.Report{Run: doc, Before: before, Command: args})
 		}),
 	)
@@ -245,25 +245,6 @@ func (o *runOptions) unwritable() (errs []error) {
 		}
 	}
 	return errs
-}
-
-// writeTo writes a file where one is asked for; "-" is standard output.
-func writeTo(name, flag string, write func(io.Writer) error) (err error) {
-	switch name {
-	case "":
-		return nil
-	case "-":
-		return write(os.Stdout)
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := write(f); err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return nil
 }
 
 func readBaseline(name string) (*api.Run, error) {

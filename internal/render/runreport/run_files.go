@@ -2,14 +2,35 @@ package runreport
 
 import (
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
+
+// WriteTo writes a file where a flag asks for one; "-" is standard output.
+func WriteTo(name, flag string, write func(io.Writer) error) (err error) {
+	switch name {
+	case "":
+		return nil
+	case "-":
+		return write(os.Stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if err := write(f); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return nil
+}
 
 // The elements of JUnit XML that CI systems read.
 type (

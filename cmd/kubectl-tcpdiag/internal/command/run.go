@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -165,10 +164,10 @@ func (r *runOptions) end(log io.Writer, doc *api.Run, command []string) error {
 	doc.Failed = r.failOn != "" && worst >= api.StatusNamed(r.failOn)
 	err := errors.Join(
 		runreport.Text(log, doc, nil, screenOf(log)),
-		writeTo(r.json, "--json", func(w io.Writer) error { return runreport.JSON(w, doc) }),
-		writeTo(r.junit, "--junit", func(w io.Writer) error { return runreport.JUnit(w, doc) }),
-		writeTo(r.markdown, "--markdown", func(w io.Writer) error { return runreport.Markdown(w, doc, nil) }),
-		writeTo(r.report, "--report", func(w io.Writer) error {
+		runreport.WriteTo(r.json, "--json", func(w io.Writer) error { return runreport.JSON(w, doc) }),
+		runreport.WriteTo(r.junit, "--junit", func(w io.Writer) error { return runreport.JUnit(w, doc) }),
+		runreport.WriteTo(r.markdown, "--markdown", func(w io.Writer) error { return runreport.Markdown(w, doc, nil) }),
+		runreport.WriteTo(r.report, "--report", func(w io.Writer) error {
 			return loadreport.Write(w, loadreport.Report{Run: doc, Command: command})
 		}),
 	)
@@ -183,20 +182,4 @@ func (r *runOptions) end(log io.Writer, doc *api.Run, command []string) error {
 		return &failure{&statusError{worst}}
 	}
 	return nil
-}
-
-// writeTo writes a file where one is asked for; "-" is standard output.
-func writeTo(name, flag string, write func(io.Writer) error) (err error) {
-	switch name {
-	case "":
-		return nil
-	case "-":
-		return write(os.Stdout)
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return write(f)
 }
