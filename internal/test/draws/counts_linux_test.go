@@ -12,7 +12,11 @@ import (
 
 // counts are the agent's, since its start. unclear were let in, and whether they were answered is not
 // known; it says so.
-type counts struct{ gaveUp, refused, inside, stalled, undecided, halfOpen, unclear float64 }
+type counts struct {
+	gaveUp, refused, inside, stalled, undecided, halfOpen, unclear float64
+
+	answered, checks, letIn float64
+}
 
 func (w *world) count() (n counts) {
 	m, err := w.agent.Metrics(w.Ctx)
@@ -25,24 +29,26 @@ func (w *world) count() (n counts) {
 	w.unanswered = max(w.unanswered, m.Sum("tcpdiag_listener_clients_unanswered_total"))
 	n.inside = n.stalled + of("reset") + w.unanswered
 	n.refused = m.Sum("tcpdiag_port_refused_clients_total")
-	n.unclear = w.unclear()
+	n.total(w)
 	return n
 }
 
-// unclear are those of the listener's totals.
-func (w *world) unclear() float64 {
+// total reads what the listener's totals have beside the metrics; as it was where there are none now.
+func (n *counts) total(w *world) {
+	n.unclear, n.answered, n.checks, n.letIn = w.said.unclear, w.said.answered, w.said.checks, w.said.letIn
 	text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
 	if err != nil {
-		return w.said.unclear // it has no snapshot yet
+		return // it has no snapshot yet
 	}
 	var d api.Snapshot
 	w.Must(json.Unmarshal(text, &d))
 	for _, l := range d.Listeners {
-		if int(l.Port) == rig.Port && l.Totals != nil && l.Totals.Clients != nil && l.Totals.Clients.Unclear != nil {
-			return float64(*l.Totals.Clients.Unclear)
+		if int(l.Port) != rig.Port || l.Totals == nil || l.Totals.Clients == nil || l.Totals.Clients.Unclear == nil {
+			continue
 		}
+		c := l.Totals.Clients
+		n.unclear, n.answered, n.checks, n.letIn = float64(*c.Unclear), float64(*c.Answered), float64(*c.Checks), float64(c.LetIn)
 	}
-	return w.said.unclear
 }
 
 // compare waits until what the agent has counted of the draw is what the clients say, or
@@ -101,9 +107,8 @@ func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague strin
 		want := n[unanswered] + n[reset]
 		unclear := max(0, int(now.unclear-before.unclear))
 		hold("were let in and not answered", want, inside, max(1, want/200), unclear)
-		if unclear > 0 {
-			text += fmt.Sprintf(", not known whether answered %d", unclear)
-		}
+		text += fmt.Sprintf(", let in %d, answered %d, checks %d, not known whether answered %d",
+			int(now.letIn-before.letIn), int(now.answered-before.answered), int(now.checks-before.checks), unclear)
 		if unclear > max(1, all/100) {
 			vague = fmt.Sprintf("of %d clients it is not known whether they were answered", unclear)
 		}
