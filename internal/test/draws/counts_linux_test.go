@@ -16,6 +16,7 @@ type counts struct {
 	gaveUp, refused, inside, stalled, undecided, halfOpen, unclear float64
 
 	answered, checks, letIn float64
+	open                    float64 // began, and it is not known yet how they end: of some it takes minutes
 }
 
 func (w *world) count() (n counts) {
@@ -48,6 +49,7 @@ func (n *counts) total(w *world) {
 		}
 		c := l.Totals.Clients
 		n.unclear, n.answered, n.checks, n.letIn = float64(*c.Unclear), float64(*c.Answered), float64(*c.Checks), float64(c.LetIn)
+		n.open = float64(c.Begun - min(c.Begun, c.Connected+c.Delayed+c.GaveUp+c.Stalled+c.Refused+c.Reset+c.HalfOpen+c.Undecided))
 	}
 }
 
@@ -59,8 +61,11 @@ func (w *world) compare(a *account) (text, bad, vague string) {
 		w.settle()
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; w.Wait(500 * time.Millisecond) {
-		text, bad, vague = w.draw.differ(n, w.count(), w.said)
-		if bad == "" || time.Now().After(deadline) {
+		now, late := w.count(), time.Now().After(deadline)
+		if !late {
+			now.open = 0 // it is awaited
+		}
+		if text, bad, vague = w.draw.differ(n, now, w.said); bad == "" || late {
 			return text, bad, vague
 		}
 	}
@@ -105,9 +110,12 @@ func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague strin
 	hold("undecided", 0, int(now.undecided-before.undecided), max(1, all/100), 0)
 	if d.answersCountable() {
 		want := n[unanswered] + n[reset]
-		unclear := max(0, int(now.unclear-before.unclear))
+		unclear := max(0, int(now.unclear-before.unclear)) + int(now.open)
+		if early := int(before.open); inside > want { // those of the draw before, of whom it was not known
+			inside = max(want, inside-early)
+		}
 		hold("were let in and not answered", want, inside, max(1, want/200), unclear)
-		text += fmt.Sprintf(", let in %d, answered %d, checks %d, not known whether answered %d",
+		text += fmt.Sprintf(", let in %d, answered %d, checks %d, not known (yet) whether answered %d",
 			int(now.letIn-before.letIn), int(now.answered-before.answered), int(now.checks-before.checks), unclear)
 		if unclear > max(1, all/100) {
 			vague = fmt.Sprintf("of %d clients it is not known whether they were answered", unclear)
