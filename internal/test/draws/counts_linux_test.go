@@ -49,7 +49,8 @@ func (n *counts) total(w *world) {
 		}
 		c := l.Totals.Clients
 		n.unclear, n.answered, n.checks, n.letIn = float64(*c.Unclear), float64(*c.Answered), float64(*c.Checks), float64(c.LetIn)
-		n.open = float64(c.Begun - min(c.Begun, c.Connected+c.Delayed+c.GaveUp+c.Stalled+c.Refused+c.Reset+c.HalfOpen+c.Undecided))
+		decided := c.Connected + c.Delayed + c.GaveUp + c.Stalled + c.Reset + c.HalfOpen + c.Undecided + uint64(n.refused)
+		n.open = float64(c.Begun - min(c.Begun, decided))
 	}
 }
 
