@@ -149,7 +149,7 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestOverloads$", "90m"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/overloads-1.md"},
 		},
 		{
-			Name: "draws-kept", What: "the drawn deployments of which something wrong was said once", Minutes: 8, Root: true,
+			Name: "draws-kept", What: "the drawn deployments of which something wrong was said once", Minutes: 9, Root: true,
 			Needs: servers,
 			Run:   goTest("./internal/test/draws", "^TestKept$", "40m"), Covers: slices.Concat(judging, finding, clients, rigFiles, []string{"internal/test/draws"}),
 		},
