@@ -1,3 +1,10 @@
+// Package assemble makes snapshots of facts: (state, facts) → (state, snapshot). It is
+// pure, asks nobody and knows no clock. Each listener is judged once; the state is what the
+// next judgement compares with.
+//
+// Read assemble.go first. Drops that wait for a cause get it by Causes, before the totals
+// are taken; Assemble then makes the listeners of the readings (compose.go), gives them
+// what is counted (counted.go) and judges them (history.go).
 package assemble
 
 import (
@@ -11,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -187,3 +195,53 @@ func (d *Draft) Judge() (*State, *model.Snapshot) {
 	}
 	return d.next, d.Snapshot
 }
+
+// sources says what could be read lately, for source_up.
+func sources(f *facts.View) map[string]bool {
+	answers := len(f.Watchlist.Silent) == 0
+	up := map[string]bool{"sock_diag": answers && len(f.Unread) == 0, "netstat": answers, "sysctl": true, "sockstat": true}
+	for i := range f.Namespaces {
+		n := &f.Namespaces[i]
+		if !n.Counted {
+			continue
+		}
+		up["sysctl"] = up["sysctl"] && n.SysctlOK
+		up["sockstat"] = up["sockstat"] && n.Sockstat != nil
+		up["sock_diag"] = up["sock_diag"] && n.Answers
+	}
+	for i := range f.Watchlist.Watched {
+		list := f.Connections[f.Watchlist.Watched[i].ID]
+		if last, ok := list.Last(); ok && last.Value.Counts.Partial {
+			up["sock_diag"] = false
+		}
+	}
+	return up
+}
+
+// stacks gives the processes what their JVMs said of their threads.
+func (d *Draft) stacks() {
+	if len(d.f.Stacks) == 0 {
+		return
+	}
+	var keys []hostproc.ProcessKey
+	for i := range d.Listeners {
+		p := d.Listeners[i].Process
+		if p == nil {
+			continue
+		}
+		key := hostproc.ProcessKey{PID: p.PID, StartTime: p.StartTime}
+		known, ok := d.f.Stacks[key]
+		if !ok {
+			continue
+		}
+		p.Stacks = known.Stacks
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range append(keys, hostproc.ProcessKey{}) { // what concerns no process of its own comes last
+		d.add(d.f.Stacks[key].Missed)
+	}
+}
+
+func (d *Draft) add(list []model.Unavailable) { d.miss.Add(list...) }

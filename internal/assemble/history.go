@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -194,4 +195,85 @@ func (e *earlier) put(l *model.Listener) *model.Listener {
 		out.Process = &p
 	}
 	return &out
+}
+
+// closing is a listener that closed in the window with clients queued.
+type closing struct {
+	id     model.ListenerID
+	absent bool
+	losses.Departure
+}
+
+// closings are those of a namespace's accounts.
+func closings(accounts map[model.ListenerID]*losses.Report, now time.Time, interval time.Duration) (out []closing) {
+	for id, a := range accounts {
+		if d := a.Closed; d.Queued > 0 && now.Sub(d.At) < max(interval, time.Second) {
+			out = append(out, closing{id, a.Absent, d})
+		}
+	}
+	return out
+}
+
+// closedBefore is the latest of them that concerns who is judged: its own, and
+// that of another address of the port which it took the place of, as after a
+// restart that binds elsewhere. One that was there before has not taken its place. h is
+// nil where nothing listens on the port.
+func closedBefore(list []closing, port uint16, id model.ListenerID, h *history, now time.Time) *model.Closed {
+	var latest *closing
+	for i := range list {
+		d := &list[i]
+		concerns := h == nil || d.id == id || d.absent && !h.since.Before(d.At)
+		if d.id.Address.Port() == port && concerns && (latest == nil || d.At.After(latest.At)) {
+			latest = d
+		}
+	}
+	if latest == nil {
+		return nil
+	}
+	return &model.Closed{Queued: latest.Queued, Ago: max(0, now.Sub(latest.At)), Part: latest.Part}
+}
+
+// moment is a listener as one scan saw it.
+type moment struct {
+	at time.Time
+	*model.Listener
+}
+
+// moments are the earlier scans of a listener that judging needs: the previous one, one
+// about a scan interval old, and one far enough back for a trend.
+type moments struct {
+	last, before moment
+	anchors      [2]moment
+}
+
+// anchorAge is how far apart the scans are that a trend is drawn through.
+const anchorAge = 15 * time.Second
+
+// push adds a scan. Scans that were brought forward because packets dropped
+// replace last but not before, so that two scans stay apart by about apart.
+func (l *moments) push(now moment, apart time.Duration) {
+	if l.before.Listener == nil || now.at.Sub(l.last.at) >= apart/2 || l.last.at.Sub(l.before.at) >= apart {
+		l.before = l.last
+	}
+	l.last = now
+	if now.at.Sub(l.anchors[1].at) >= anchorAge {
+		l.anchors[0], l.anchors[1] = l.anchors[1], now
+	}
+}
+
+// past is the scan to compare with: the last one, unless that one was brought
+// forward and is too close.
+func (l *moments) past(now time.Time, apart time.Duration) moment {
+	if l.before.Listener != nil && now.Sub(l.last.at) < apart/2 {
+		return l.before
+	}
+	return l.last
+}
+
+// trend is the oldest scan that is kept, for the forecast.
+func (l *moments) trend() moment {
+	if l.anchors[0].Listener != nil {
+		return l.anchors[0]
+	}
+	return l.anchors[1]
 }

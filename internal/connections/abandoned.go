@@ -1,9 +1,11 @@
 package connections
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -73,4 +75,71 @@ func (f *Found) Unanswered(connector *model.Connector) []netip.AddrPort {
 		return f.Closed
 	}
 	return slices.DeleteFunc(slices.Clone(f.Closed), func(peer netip.AddrPort) bool { return slices.Contains(f.farewells, peer) })
+}
+
+// Resets follows the namespace's EstabResets from walk to walk: as many requests
+// at most were abandoned by clients that did not wait for the answer.
+type Resets struct {
+	started bool
+	at      uint64 // EstabResets after the latest walk
+	during  uint64 // of those, while it lasted and not yet used
+	queued  uint64 // clients reset in the queues of listeners that closed, so far
+}
+
+// Next takes EstabResets as it was before and after a walk, and how many clients
+// have been reset in the accept queues so far (EstabResets has those, too). It
+// returns how many abandoned requests the resets since the walk before account
+// for. A socket that was reset during the walk before may still have been
+// in it: what was not used of those resets counts again.
+func (r *Resets) Next(before, after, queued uint64) (most uint64) {
+	if r.started {
+		moved := after - min(after, r.at)
+		ours := queued - min(queued, r.queued)
+		most = moved - min(moved, ours) + r.during
+	}
+	*r = Resets{started: true, at: after, during: after - min(after, max(before, r.at)), queued: queued}
+	return most
+}
+
+// Use says how many were used of the latest answer: first of those that can not
+// count again.
+func (r *Resets) Use(most, used uint64) {
+	r.during = min(r.during, most-min(most, used))
+}
+
+// SlotsMissing says that clients wait although Tomcat seems to have room. Where
+// not all connections were counted it may not.
+func SlotsMissing(l *model.Listener) bool {
+	c := l.Connector
+	return l.AcceptQueue != nil && l.AcceptQueue.Length > 0 &&
+		l.Connections != nil && !l.Connections.Partial && c != nil && c.MaxConnections != nil &&
+		c.MaxConnections.Value > 0 && l.Connections.Accepted < c.MaxConnections.Value
+}
+
+// freeSlots is how many connections a Tomcat can hold that are not seen: what
+// its limit leaves, or its own count where Actuator reports it.
+func freeSlots(l *model.Listener) int {
+	c := l.Connector
+	held := c.MaxConnections.Value
+	if n := c.CurrentConnections; n != nil && *n < held && *n > l.Connections.Accepted {
+		held = *n - 1 // below the limit it reads one too many
+	}
+	return held - l.Connections.Accepted
+}
+
+// ShareReset divides the descriptors of a process whose socket the kernel has
+// forgotten over those of its listeners that they may explain, each at most as many as it
+// has room for. A descriptor does not show which port its socket had; connections of
+// the process's other ports and outgoing ones that the peer reset may still be
+// among them. The answer is by the index of the listeners.
+func ShareReset(count int, listeners []*model.Listener) []int {
+	rooms := make([]uint64, len(listeners))
+	for i, l := range listeners {
+		rooms[i] = uint64(freeSlots(l))
+	}
+	out := make([]int, len(listeners))
+	for i, n := range losses.Allot(uint64(count), rooms, cmp.Compare) {
+		out[i] = int(n)
+	}
+	return out
 }

@@ -237,3 +237,60 @@ type Destination struct {
 
 // Taken are the ports that a new connection there cannot have.
 func (d *Destination) Taken() int { return d.Ports - d.Reusable }
+
+// AcceptorState is what the thread that accepts connections was seen to do, in two
+// readings where that takes two.
+type AcceptorState string
+
+// The states; "" is not read, or not clear.
+const (
+	AcceptorAccepts AcceptorState = "accepts"  // in accept(2), or running
+	AcceptorAtLimit AcceptorState = "at_limit" // at the connection latch
+	AcceptorPauses  AcceptorState = "pauses"   // asleep for a set time, with open files below their limit
+	AcceptorMissing AcceptorState = "missing"  // there is no such thread
+)
+
+// Basis is what a verdict was judged from besides the listener itself: from both
+// it can be judged again. It must not be changed.
+type Basis struct {
+	Before   *Listener     // nil with a single snapshot; it has no basis of its own
+	First    bool          // another snapshot follows the only one
+	Elapsed  time.Duration // between the two snapshots
+	Interval time.Duration // what the losses and Delta span
+	Delta    Counters
+	Sysctl   map[string]int
+	Closed   *Closed
+	Shown    *Shown // nil where the verdict was shown as it was judged
+}
+
+// Closed is a listener that went away.
+type Closed struct {
+	Queued int           // connections that stood in its accept queue: they were reset
+	Ago    time.Duration // how long ago it was missed
+	Part   bool          // only some sockets of an SO_REUSEPORT group: the others listen on
+}
+
+// Shown is the verdict that was shown before, and since when those judged differ
+// from it: what decides whether the next one replaces it.
+type Shown struct {
+	Verdict Verdict
+	Started bool
+	Last    time.Time // when a verdict like the one shown was last judged
+	Better  time.Time // since when the status is better; zero while it is not
+	Other   time.Time // since when the cause is another one, the status the same
+	Cause   Cause     // the latest of these
+}
+
+// QueueSamples is how an accept queue went since the publication before, and about a
+// second longer: each run holds until the next one begins, the last until To.
+type QueueSamples struct {
+	From, To time.Time // of the first and of the last sample
+	Runs     []QueueRun
+}
+
+// QueueRun is a stretch of samples that saw the same.
+type QueueRun struct {
+	At      time.Duration // since From
+	Length  uint32        // connections waiting (sk_ack_backlog), of the fullest socket of a group
+	Dropped uint32        // packets dropped when it began; never clients
+}

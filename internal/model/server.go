@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // Server is a kind of server that may stand behind a listener. This is the one place that
 // knows their names: another kind is another value in Servers.
 type Server struct {
@@ -49,3 +51,7 @@ func (c *Connector) Kind() Server {
 	}
 	return Server{Name: c.Server}
 }
+
+// IsJVM goes by the name of a process's main thread, which any user may read:
+// java, or jsvc (jsvc.exec) of commons-daemon.
+func IsJVM(comm string) bool { return comm == "java" || strings.HasPrefix(comm, "jsvc") }

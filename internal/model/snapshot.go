@@ -1,6 +1,19 @@
+// Package model holds the plain values of the domain: the stages a client's
+// connection passes in front of a Tomcat, their limits, and what was lost at
+// them. Every other package converts to or from these; this one imports
+// nothing of the project and does no I/O.
+//
+// The funnel, from the client inwards:
+//
+//	SYN -> SYN backlog -> accept queue -> connections -> threads -> response
+//
+// A nil pointer means "this kernel, this user or this configuration cannot
+// show it", which is never the same as zero.
 package model
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -192,4 +205,26 @@ type Share struct {
 	Resource string // "connections", "streams", …
 	Refused  uint64 // there was no room for them
 	Evicted  uint64 // what they had was taken away, for others
+}
+
+// ByAddress orders listeners by port, address, device and namespace, so that
+// two snapshots of the same machine can be compared line by line. The list
+// itself is left as it is.
+func ByAddress(in []Listener) []*Listener {
+	out := make([]*Listener, len(in))
+	for i := range in {
+		out[i] = &in[i]
+	}
+	slices.SortStableFunc(out, CompareAddress)
+	return out
+}
+
+// CompareAddress is the order of ByAddress.
+func CompareAddress(a, b *Listener) int {
+	return cmp.Or(
+		cmp.Compare(a.Port, b.Port),
+		a.ID.Address.Addr().Compare(b.ID.Address.Addr()),
+		cmp.Compare(a.ID.Device, b.ID.Device),
+		cmp.Compare(a.ID.NetNS, b.ID.NetNS),
+	)
 }
