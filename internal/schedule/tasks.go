@@ -242,10 +242,13 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
 		ring, last = s.bells.list, s.options().Now()
 		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
-		if s.list.Load().Unnamed || s.lister.Settling(last) {
+		if s.list.Load().Unnamed {
 			rest = min(rest, max(gap, maxListGap))
 		}
 		due = time.Now().Add(max(s.options().ScanInterval, rest))
+		if s.lister.Settling(last) { // a server that listens now is to have its name in the next second
+			due = time.Now().Add(max(gap, arrivalsEvery))
+		}
 		timer.Reset(s.nap(due))
 	}
 }
