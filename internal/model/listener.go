@@ -118,7 +118,7 @@ type AcceptQueue struct {
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the
 	// first (by its socket's cookie) in each reading of that time. 0: somebody was taken out since the
 	// reading before; nil: not known.
-	NoAcceptFor *time.Duration `json:"-"`
+	NoAcceptFor *time.Duration `json:",omitempty"`
 	// SocketDrops is the listener's own lifetime counter (SK_MEMINFO_DROPS). It
 	// over-counts: a dropped final ACK adds 2, a duplicate SYN or an RST to a
 	// half-open connection 1. nil on kernels that do not report it.
