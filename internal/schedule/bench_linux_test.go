@@ -132,8 +132,8 @@ func TestWorkPerScan(t *testing.T) {
 	const (
 		mostReads       = 52 // 43 on a quiet machine; on a busy one the states of six threads; each file of /proc is one or two
 		mostWrites      = 4  // one for each of the three dumps, and the runtime's own
-		mostAllocations = 620
-		perListener     = 105 // allocations: its candidate, its snapshot, its verdict with its answer; 98 on a busy machine
+		mostAllocations = 700
+		perListener     = 155 // allocations: its candidate, its snapshot, its verdict with its answer; 149 are seen, 98 were before each cause had its steps
 		perThousand     = 25  // reads: 1,000 sockets are 0.4 MB
 	)
 	tests := map[string]struct {
