@@ -75,6 +75,9 @@ func (set Setting) FromTo(l *model.Listener, from, to int) string {
 	if n := l.Connector.Processes; n > 1 {
 		return fmt.Sprintf("%s from %d to %d in each of the %d processes that share the port", set.Name(l), from/n, (to+n-1)/n, n)
 	}
+	if set.tomcat == "maxConnections" && supposed(l.Connector.MaxConnections) {
+		return fmt.Sprintf("%s to %d", set.Name(l), to)
+	}
 	return fmt.Sprintf("%s from %d to %d", set.Name(l), from, to)
 }
 

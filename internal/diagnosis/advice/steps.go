@@ -38,7 +38,16 @@ func (set Setting) Change(s *symptoms.Symptoms, in *model.Setting[int], text str
 		from, to = from/n, (to+n-1)/n
 		text += phrase.Sprintf(" in each of the %d processes that share the port", n)
 	}
-	return model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), From: strconv.Itoa(from), To: strconv.Itoa(to), Limit: set.limit()}
+	step := model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), To: strconv.Itoa(to), Limit: set.limit()}
+	if !supposed(in) {
+		step.From = strconv.Itoa(from)
+	}
+	return step
+}
+
+// supposed: the value is what was counted, and the one in force may be larger.
+func supposed(in *model.Setting[int]) bool {
+	return in != nil && in.Uncertain && in.Kind == model.SourceInferred
 }
 
 // ChangeTime is the same for a timeout.

@@ -45,6 +45,9 @@ func Connections(s *symptoms.Symptoms) string {
 	if !ok || reading.ConnectionLimit(s.Now) != reading.LimitKnown || !s.ConnectionsFull {
 		return "the limit of connections (maxConnections) was reached"
 	}
+	if reading.UncertainLimit(s.Now) && s.Now.Connector.MaxConnections.Kind == model.SourceInferred {
+		return phrase.Sprintf("the limit of connections (maxConnections) was reached, with %d or more held", n)
+	}
 	most := s.Now.Connector.MaxConnections.Value
 	holds, aside := "holds", ""
 	if r := s.Now.Connections.Reset; r != nil && *r > 0 {
