@@ -70,7 +70,12 @@ func springBefore23(version string) bool {
 	return err1 == nil && (a < 2 || err2 == nil && a == 2 && b < 3)
 }
 
-// FromTo is a change with both numbers.
+// supposed: the value is what was counted, and the one in force may be larger.
+func supposed(in *model.Setting[int]) bool {
+	return in != nil && in.Uncertain && in.Kind == model.SourceInferred
+}
+
+// FromTo is a change with both numbers, where the value in force is known.
 func (set Setting) FromTo(l *model.Listener, from, to int) string {
 	if n := l.Connector.Processes; n > 1 {
 		return fmt.Sprintf("%s from %d to %d in each of the %d processes that share the port", set.Name(l), from/n, (to+n-1)/n, n)

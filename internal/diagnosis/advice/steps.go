@@ -45,11 +45,6 @@ func (set Setting) Change(s *symptoms.Symptoms, in *model.Setting[int], text str
 	return step
 }
 
-// supposed: the value is what was counted, and the one in force may be larger.
-func supposed(in *model.Setting[int]) bool {
-	return in != nil && in.Uncertain && in.Kind == model.SourceInferred
-}
-
 // ChangeTime is the same for a timeout.
 func (set Setting) ChangeTime(s *symptoms.Symptoms, in *model.Setting[time.Duration], text string, to time.Duration) model.Step {
 	step := model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), To: phrase.Seconds(to)}
