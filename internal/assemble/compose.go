@@ -39,7 +39,7 @@ func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 		Expected: k.Expected, Connector: k.Connector, Pod: k.Pod,
 		AcceptQueue: &model.AcceptQueue{Length: int(worst.RecvQ), Limit: int(worst.SendQ)},
 	}
-	if r != nil && !r.Closed && r.Queue.At.After(d.f.Watchlist.At) { // else the roster is newer
+	if r != nil && !r.Closed && r.Queue.At.After(d.f.Watchlist.At) { // else the list is newer
 		l.Inode = r.Inode
 		l.AcceptQueue.Length, l.AcceptQueue.Limit = int(r.Queue.Length), int(r.Queue.Limit)
 		if r.Known {

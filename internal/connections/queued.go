@@ -11,7 +11,8 @@ import (
 // queue is who waits in an accept queue, by the sockets' cookies. Connections leave it in the order
 // in which they came: as long as the first is there, nobody was accepted.
 type queue struct {
-	waiting []waiting // the oldest first once finished; nil where there were too many
+	waiting []waiting // while they are read
+	cookies []uint64  // of all, the oldest first, once finished
 	first   int       // how many may be the first: they came too close together to tell
 	beyond  bool      // there were more than mostQueued
 }
@@ -22,8 +23,9 @@ type waiting struct {
 }
 
 const (
-	// mostQueued bounds how many are remembered: the largest somaxconn that is usual.
-	mostQueued = 4096
+	// mostQueued bounds how many are remembered: strangers fill the queues, of each a dozen readings are
+	// kept, and it is 4 KiB of each. Of longer queues it is not known for how long nobody was accepted.
+	mostQueued = 512
 	// jiffies is how far the ages of two sockets may be off (tcp_jiffies32, at 100 Hz).
 	jiffies = 20 * time.Millisecond
 )
@@ -40,10 +42,18 @@ func (q *queue) add(s *sockdiag.Socket) {
 // finish orders them. Sockets are read one after the other for as long as took: by so much may the age of
 // one that was read later be too high.
 func (q *queue) finish(took time.Duration) {
-	slices.SortFunc(q.waiting, func(a, b waiting) int { return cmp.Compare(b.age, a.age) })
-	for q.first < len(q.waiting) && q.waiting[q.first].age >= q.waiting[0].age-jiffies-took {
-		q.first++
+	if len(q.waiting) == 0 {
+		return
 	}
+	slices.SortFunc(q.waiting, func(a, b waiting) int { return cmp.Compare(b.age, a.age) })
+	q.cookies = make([]uint64, len(q.waiting))
+	for i, w := range q.waiting {
+		q.cookies[i] = w.cookie
+		if w.age >= q.waiting[0].age-jiffies-took {
+			q.first = i + 1
+		}
+	}
+	q.waiting = nil
 }
 
 // Stands reports whether nobody was taken out of the accept queue since an earlier reading; known is false
@@ -51,16 +61,16 @@ func (q *queue) finish(took time.Duration) {
 // (SO_REUSEPORT), each of which has its first.
 func (f *Found) Stands(earlier *Found, several bool) (stands, known bool) {
 	was, now := &earlier.queue, &f.queue
-	if was.beyond || now.beyond || len(was.waiting) == 0 || f.Counts.Partial || earlier.Counts.Partial {
+	if was.beyond || now.beyond || len(was.cookies) == 0 || f.Counts.Partial || earlier.Counts.Partial {
 		return false, false
 	}
-	first := was.waiting[:was.first]
+	first := was.cookies[:was.first]
 	if several {
-		first = was.waiting
+		first = was.cookies
 	}
-	there := make(map[uint64]bool, len(now.waiting))
-	for _, w := range now.waiting {
-		there[w.cookie] = true
+	there := make(map[uint64]bool, len(now.cookies))
+	for _, cookie := range now.cookies {
+		there[cookie] = true
 	}
-	return !slices.ContainsFunc(first, func(w waiting) bool { return !there[w.cookie] }), true
+	return !slices.ContainsFunc(first, func(cookie uint64) bool { return !there[cookie] }), true
 }

@@ -257,7 +257,7 @@ func (s *Scanner) Close() {
 	}
 }
 
-// retainProcesses forgets all but those of a roster.
+// retainProcesses forgets all but those of a list.
 func (s *Scanner) retainProcesses(r *facts.Watchlist) {
 	owners := r.Owners()
 	for key := range s.peers.processes {

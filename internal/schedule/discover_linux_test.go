@@ -264,7 +264,7 @@ func TestNextPodOfTheNumberIsAnother(t *testing.T) {
 	snap := n.scan(t)
 	require.Nil(t, p.target(snap), "it has not listened yet")
 	require.False(t, n.space(p.id).Open())
-	require.Equal(t, []uint64{6}, resets(snap.Retired, listener), "what the former lost is kept meanwhile")
+	require.Equal(t, []uint64{6}, resets(snap.Retired, listener), "what the one before it lost is kept meanwhile")
 
 	l := p.listen(t, 5, 0)
 	snap = n.scan(t)
