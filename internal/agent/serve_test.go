@@ -191,7 +191,7 @@ func TestIncidentsAreServed(t *testing.T) {
 	report := get(t, h, "/incidents/"+id)
 	require.Contains(t, report.Body.String(), "What happened")
 	require.NotContains(t, report.Header().Get("Content-Security-Policy"), "unsafe")
-	require.Contains(t, get(t, h, "/api/v1/incidents/"+id+"/recording").Body.String(), `"tcpdiag.recording/v1"`)
+	require.Contains(t, get(t, h, "/api/v1/incidents/"+id+"/recording").Body.String(), `"tcpdiag.recording/v2"`)
 	require.Contains(t, get(t, h, "/metrics").Body.String(), "tcpdiag_incidents_total 1")
 	for _, path := range []string{"/api/v1/incidents/none", "/incidents/..%2f..%2fetc%2fpasswd", "/api/v1/incidents/000009-20260102T030405Z-8080/recording"} {
 		require.Equal(t, http.StatusNotFound, get(t, h, path).Code, path)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -75,9 +74,6 @@ func TestRealRecordingsAreMeasured(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.NotNil(t, f)
-		document, err := recording.Decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
-		require.NoError(t, err)
-		require.Less(t, recording.Weigh(document, reflect.TypeFor[recording.Frame]()), recording.MaxFrame/2)
 	}
 	require.Zero(t, r.Damaged)
 	require.True(t, recording.Measured([]byte(`{"Points":[`+strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900)+`[1]],"Samples":[{"runs":[`+strings.Repeat("1,", 18_000)+"1]}]}")))

@@ -48,10 +48,18 @@ func TestForeignFiles(t *testing.T) {
 		require.ErrorIs(t, err, recording.ErrForeign, name)
 		require.NotContains(t, err.Error(), "\n")
 	}
-	other, err := recording.Line{Begin: &recording.Header{Schema: "tcpdiag.recording/v2"}}.Encode()
+	for _, schema := range []string{"tcpdiag.snapshot/v1", "tcpdiag.recording/v0", "tcpdiag.recording/v", "tcpdiag.recording/v1.5"} {
+		other, err := recording.Line{Begin: &recording.Header{Schema: schema}}.Encode()
+		require.NoError(t, err)
+		_, err = story.Tell(bytes.NewReader(other))
+		require.ErrorIs(t, err, recording.ErrForeign)
+		require.ErrorContains(t, err, schema)
+	}
+	newer, err := recording.Line{Begin: &recording.Header{Schema: "tcpdiag.recording/v3", Version: "9.0"}}.Encode()
 	require.NoError(t, err)
-	_, err = story.Tell(bytes.NewReader(other))
-	require.ErrorContains(t, err, `"tcpdiag.recording/v2"`)
+	_, err = story.Tell(bytes.NewReader(newer))
+	require.ErrorIs(t, err, recording.ErrNewer)
+	require.EqualError(t, err, "recorded by a later version of tcpdiag (9.0): it is of format 3, this program reads formats up to 2")
 	none, err := recording.Line{Begin: &recording.Header{Schema: recording.Schema}}.Encode()
 	require.NoError(t, err)
 	_, err = story.Tell(bytes.NewReader(none))
@@ -99,7 +107,7 @@ func FuzzRecording(f *testing.F) {
 		for _, in := range [][]byte{text, signed(text)} {
 			r, err := recording.NewReader(bytes.NewReader(in))
 			if err != nil {
-				if !errors.Is(err, recording.ErrForeign) || strings.Contains(err.Error(), "\n") {
+				if !errors.Is(err, recording.ErrForeign) && !errors.Is(err, recording.ErrNewer) || strings.Contains(err.Error(), "\n") {
 					t.Fatalf("not one clear line: %v", err)
 				}
 				continue

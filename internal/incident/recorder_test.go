@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -95,9 +94,9 @@ func TestLongHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 // times are moments.
 func requireSame(t *testing.T, want, got *recording.Frame) {
 	t.Helper()
-	a, err := recording.Line{Key: mustJSON(t, want)}.Encode()
+	a, err := new(recording.Encoder).Frame(want)
 	require.NoError(t, err)
-	b, err := recording.Line{Key: mustJSON(t, got)}.Encode()
+	b, err := new(recording.Encoder).Frame(got)
 	require.NoError(t, err)
 	require.Equal(t, string(a), string(b))
 }
@@ -262,31 +261,6 @@ func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
 	require.Less(t, size, int64(recording.MaxRecording))
 	last := story.Samples[len(story.Samples)-1].To
 	require.InDelta(t, 120_000, last-story.Header.Began.UnixMilli(), 2500, "samples end after two minutes")
-}
-
-// Every time within a listener must be grounded before it is written.
-func TestEveryTimeIsGrounded(t *testing.T) {
-	var found []string
-	var walk func(path string, typ reflect.Type, depth int)
-	walk = func(path string, typ reflect.Type, depth int) {
-		switch {
-		case depth > 6:
-		case typ == reflect.TypeFor[time.Time]():
-			found = append(found, path)
-		case typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice:
-			walk(path, typ.Elem(), depth+1)
-		case typ.Kind() == reflect.Struct && typ.PkgPath() == reflect.TypeFor[model.Listener]().PkgPath():
-			for f := range typ.Fields() {
-				if f.Name != "Before" && f.Tag.Get("json") != "-" {
-					walk(path+"."+f.Name, f.Type, depth+1)
-				}
-			}
-		}
-	}
-	walk("", reflect.TypeFor[model.Listener](), 0)
-	require.Equal(t, []string{
-		".Process.At", ".Process.Downstream.At", ".Process.Stacks.At", ".Connections.At", ".Recent.Began", ".Recent.Ended", ".Recent.Latest", ".Basis.Shown.Last", ".Basis.Shown.Better", ".Basis.Shown.Other", ".Last.Seen",
-	}, found, "another time: grounded must set it against the frame's, too")
 }
 
 func TestRecorderWritesAndEnds(t *testing.T) {

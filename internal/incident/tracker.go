@@ -245,7 +245,7 @@ func (c *open) due(now time.Time, l *model.Listener) bool {
 
 func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *recording.Frame {
 	return &recording.Frame{
-		At: s.Time.Round(0).UTC(), Listener: recording.Grounded(s.Time, l), Counted: counted(&l.Totals),
+		At: s.Time.Round(0).UTC(), Moment: s.Time, Listener: *l, Counted: counted(&l.Totals),
 		Points: t.points(c, s.Time), Samples: t.samples(c, s.Time),
 	}
 }

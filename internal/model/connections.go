@@ -81,7 +81,7 @@ type Connections struct {
 	Partial bool
 	// Other is the process that holds connections of the port without listening there, as a
 	// server does that is shutting down: they are in no other number. nil where none is known to.
-	Other *OtherProcess `json:",omitempty"`
+	Other *OtherProcess
 	// Subset is how many connections were asked for where that is a random part of them.
 	// The counts are then estimates of all, each at most Error from the truth in 99 of 100
 	// readings; connections that have come since the latest walk are within it.

@@ -87,7 +87,7 @@ type Connector struct {
 	VirtualThreads       *Setting[bool]
 
 	// Gate is how many requests a SemaphoreValve lets through at a time, nil without one.
-	Gate *Setting[int] `json:",omitempty"`
+	Gate *Setting[int]
 
 	// Backends are the servers that the same application's configuration names.
 	Backends []Backend
@@ -95,17 +95,17 @@ type Connector struct {
 	PoolThreads *int // worker threads alive, from the thread names
 	// WithoutPoller: by their names the worker threads are there, and the one is not that
 	// hands them the requests.
-	WithoutPoller bool `json:",omitempty"`
+	WithoutPoller bool
 	// WorkerNames is how the names of its worker threads begin where that does not show the
 	// port: the namePrefix of an Executor, "http-nio-127.0." with an address.
-	WorkerNames string `json:",omitempty"`
+	WorkerNames string
 	// Shared is the use of a shared Executor by all connectors that have it, nil
 	// where this is the only one.
 	Shared *SharedPool
 
 	// Actuator's own figures, when it was asked.
 	BusyThreads        *int      // tomcat.threads.busy
-	BusyAt             time.Time `json:"-"` // when it was asked for them: no verdict depends on it
+	BusyAt             time.Time // when it was asked for them: no verdict depends on it
 	CurrentConnections *int      // tomcat.connections.current; reads one too many below the limit
 }
 

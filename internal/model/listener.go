@@ -35,7 +35,7 @@ type Listener struct {
 	ID      ListenerID
 	Port    uint16
 	Inode   uint32  // socket inode; of the fullest member in an SO_REUSEPORT group
-	User    *uint32 `json:"-"` // who made the socket (idiag_uid); nil where nothing listens
+	User    *uint32 // who made the socket (idiag_uid); nil where nothing listens
 	Members int     // sockets that share the address (SO_REUSEPORT); 1 = alone
 	// Expected is set for ports asked for by --port or the config file, never
 	// for those merely discovered.
@@ -43,7 +43,7 @@ type Listener struct {
 
 	// Pod is whose listener it is in Kubernetes, nil elsewhere and where its names are not
 	// known.
-	Pod *Pod `json:",omitempty"`
+	Pod *Pod
 
 	Process     *Process
 	Connector   *Connector
@@ -51,21 +51,21 @@ type Listener struct {
 	AcceptQueue *AcceptQueue
 	Connections *Connections
 	// Acceptor is what its acceptor thread does, where it was just read.
-	Acceptor AcceptorState `json:",omitempty"`
+	Acceptor AcceptorState
 
 	Limits  []Limit // how full each stage is, from the client inwards
 	Losses  *Losses // in the interval; nil when there was only one snapshot
 	Lately  *Lately // nil where Losses are of no more than a status is
 	Recent  *Recent // nil where nothing was lost in the last quarter of an hour
-	Totals  Totals  `json:"-"` // since the agent started
+	Totals  Totals  // since the agent started
 	Verdict Verdict
 	Basis   *Basis // of the verdict; nil where nobody keeps it
 
 	// Last is who listened on an expected port on which nothing listens now, nil where
 	// nobody was seen to.
-	Last *LastListener `json:",omitempty"`
+	Last *LastListener
 	// Elsewhere is who listens on it in another network namespace, nil where nobody is known to.
-	Elsewhere *Elsewhere `json:",omitempty"`
+	Elsewhere *Elsewhere
 }
 
 // LastListener is what listened on a port before it was down.
@@ -73,7 +73,7 @@ type LastListener struct {
 	Address string
 	Comm    string // of its process, "" and PID 0 where it was not known
 	PID     int
-	Pod     *Pod          `json:",omitempty"`
+	Pod     *Pod
 	Seen    time.Time     // of the latest snapshot that has it
 	Ago     time.Duration // how long before this snapshot that was
 }
@@ -110,7 +110,7 @@ type AcceptQueue struct {
 	Recent int
 	// Samples are the lengths since the snapshot before this one, and some before,
 	// nil where there was no sample.
-	Samples *QueueSamples `json:"-"`
+	Samples *QueueSamples
 	// OldestWait is the age in the queue of the connection that has waited
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
 	// nothing waits or the scan has not seen it.
@@ -118,7 +118,7 @@ type AcceptQueue struct {
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the
 	// first (by its socket's cookie) in each reading of that time. 0: somebody was taken out since the
 	// reading before; nil: not known.
-	NoAcceptFor *time.Duration `json:",omitempty"`
+	NoAcceptFor *time.Duration
 	// SocketDrops is the listener's own lifetime counter (SK_MEMINFO_DROPS). It
 	// over-counts: a dropped final ACK adds 2, a duplicate SYN or an RST to a
 	// half-open connection 1. nil on kernels that do not report it.
@@ -191,7 +191,7 @@ type Process struct {
 	// UserThreads are the threads of all processes of the process's user, and UserThreadsLimit
 	// is how many it lets there be (soft "Max processes", RLIMIT_NPROC); nil where that is no
 	// limit for it, or none that is near.
-	UserThreads, UserThreadsLimit *int `json:",omitempty"`
+	UserThreads, UserThreadsLimit *int
 
 	MemoryLimit *uint64 // bytes, of the cgroup
 	PIDsLimit   *int    // pids.max of the cgroup
@@ -207,8 +207,8 @@ type Process struct {
 	// Running totals since the process started.
 	// OldUsed and OldMax are the bytes of the old generation of a JVM's heap, after the latest
 	// collection, and as many as it may have; nil where the collector has none.
-	OldUsed       *int64         `json:",omitempty"`
-	OldMax        *int64         `json:",omitempty"`
+	OldUsed       *int64
+	OldMax        *int64
 	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
 	GCTime        *time.Duration // all collectors' time of hsperfdata
 	// CPUThrottled is throttled_usec of the cgroup's cpu.stat and of those above

@@ -64,9 +64,9 @@ type Elsewhere struct {
 	Port uint16
 	PID  int    // one of the namespace, where the one that holds the port is not known
 	Comm string // "" then
-	Pod  *Pod   `json:",omitempty"`
+	Pod  *Pod
 
-	Others int `json:",omitempty"` // in how many more namespaces somebody listens on that port
+	Others int // in how many more namespaces somebody listens on that port
 }
 
 // Who is "java 2024 of shop/orders-7".
@@ -104,7 +104,7 @@ type Unavailable struct {
 	How  string // "run as uid 1000 and gid 1000, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
 
 	// Subject is for code: the sentences are for people, and may change.
-	Subject Subject `json:"-"`
+	Subject Subject
 }
 
 // Subject is what could not be read, where something depends on it.

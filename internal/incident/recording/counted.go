@@ -4,11 +4,11 @@ import "github.com/tcpdiag/tcpdiag/internal/model"
 
 // Counted are the listener's totals since the agent started.
 type Counted struct {
-	Dropped           []model.Drops
-	Pending           uint64 // dropped packets whose cause was still being read
-	AbandonedRequests uint64
-	QueueResets       uint64
-	Clients           *model.ClientTotals
+	Dropped           []model.Drops       `json:"Dropped"`
+	Pending           uint64              `json:"Pending"` // dropped packets whose cause was still being read
+	AbandonedRequests uint64              `json:"AbandonedRequests"`
+	QueueResets       uint64              `json:"QueueResets"`
+	Clients           *model.ClientTotals `json:"Clients"`
 }
 
 // Since is what was counted between two moments.

@@ -3,12 +3,13 @@ package recording
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -21,13 +22,15 @@ const (
 	maxLine      = 1 << 20
 	MaxFrames    = 50_000
 	MaxRead      = 2 * MaxRecording
-	maxWhole     = 8 * MaxRecording
 	// MaxSamples bounds how many runs a report draws: a recording has some thousands.
 	MaxSamples = 200_000
 )
 
 // ErrForeign says that something is no recording.
 var ErrForeign = errors.New("not a recording of tcpdiag")
+
+// ErrNewer says that a later version recorded it, whose format this one does not know.
+var ErrNewer = errors.New("recorded by a later version of tcpdiag")
 
 // ErrLarge says that a file is not read to its end.
 var ErrLarge = errors.New("larger than a recording of tcpdiag can be")
@@ -45,21 +48,21 @@ type Reader struct {
 	// Behind is what came behind the last frame that was read.
 	Behind Tick
 
-	renamed  map[reflect.Type]map[string]string
+	format   int
+	stands   stands
 	rest     *io.LimitedReader
 	lines    *bufio.Reader
 	document any // the frame before; nil where the next must be whole
 	verdict  model.Verdict
 	frames   int
-	whole    int // bytes of all frames, each whole
-	weight   int // of all frames, decoded
+	weight   int // of all frames
 	runs     int // in the samples of ticks
 }
 
 // NewLines is a reader that has not read the header.
 func NewLines(in io.Reader) *Reader {
 	rest := &io.LimitedReader{R: in, N: MaxRead + 1}
-	return &Reader{renamed: renamed(), rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
+	return &Reader{rest: rest, lines: bufio.NewReaderSize(rest, 64<<10)}
 }
 
 // NewReader reads the first record.
@@ -69,10 +72,16 @@ func NewReader(r io.Reader) (*Reader, error) {
 	if err != nil || l.Begin == nil {
 		return nil, ErrForeign
 	}
-	if l.Begin.Schema != Schema {
-		return nil, fmt.Errorf("%w: it is of schema %.40q, this program reads %s", ErrForeign, l.Begin.Schema, Schema)
-	}
 	out.Header = *l.Begin
+	version, ours := strings.CutPrefix(out.Header.Schema, schemaName)
+	out.format, err = strconv.Atoi(version)
+	switch {
+	case !ours || err != nil || out.format < 1:
+		return nil, fmt.Errorf("%w: it is of schema %.40q, this program reads %s", ErrForeign, out.Header.Schema, Schema)
+	case out.format > latest:
+		return nil, fmt.Errorf("%w (%.40s): it is of format %d, this program reads formats up to %d", ErrNewer,
+			cmp.Or(model.Printable(out.Header.Version), "unknown"), out.format, latest)
+	}
 	return out, nil
 }
 
@@ -83,7 +92,7 @@ var (
 
 // Next is the next frame; io.EOF behind the last.
 func (r *Reader) Next() (*Frame, error) {
-	for r.frames < MaxFrames && r.whole <= maxWhole && r.weight <= maxFrameSum {
+	for r.frames < MaxFrames && r.weight <= maxFrameSum {
 		l, err := r.Line()
 		switch {
 		case errors.Is(err, errTorn):
@@ -146,24 +155,18 @@ func (r *Reader) frame(l *Line) *Frame {
 	if err != nil {
 		return nil
 	}
-	modernize(change, reflect.TypeFor[Frame](), r.renamed)
 	if whole {
 		r.document = nil
 	}
 	r.document = merge(r.document, change)
-	body, err := json.Marshal(r.document)
-	r.whole += len(body)
-	if err != nil || len(body) > maxLine || !Measured(body) {
-		return nil
-	}
-	weight := Weigh(r.document, reflect.TypeFor[Frame]())
-	r.weight += weight
-	if weight > MaxFrame {
-		return nil
-	}
 	f := new(Frame)
-	if json.Unmarshal(body, f) != nil || f.check() != nil {
+	weight, err := fill(r.document, f)
+	r.weight += weight
+	if err != nil || f.check() != nil {
 		return nil
+	}
+	if r.format < 2 {
+		r.stands.see(f)
 	}
 	if b := f.Listener.Basis; f.SameShown && b != nil && b.Shown != nil {
 		b.Shown.Verdict, f.SameShown = r.verdict, false
@@ -194,11 +197,26 @@ func (r *Reader) Line() (*Line, error) {
 	if !Measured(body) {
 		return nil, errDamaged
 	}
-	l := new(Line)
-	if err := json.Unmarshal(body, l); err != nil {
+	var records struct{ Begin, Key, Next, Tick, End json.RawMessage }
+	if err := json.Unmarshal(body, &records); err != nil {
 		return nil, errDamaged
 	}
-	return l, nil
+	begin, errBegin := record[Header](records.Begin)
+	tick, errTick := record[Tick](records.Tick)
+	end, errEnd := record[End](records.End)
+	if errors.Join(errBegin, errTick, errEnd) != nil {
+		return nil, errDamaged
+	}
+	return &Line{Begin: begin, Key: records.Key, Next: records.Next, Tick: tick, End: end}, nil
+}
+
+// record is nil where the line is another.
+func record[T any](text json.RawMessage) (*T, error) {
+	if text == nil {
+		return nil, nil
+	}
+	out := new(T)
+	return out, decode(text, out)
 }
 
 // raw is a line without its end. One that is too long is passed over.
@@ -227,42 +245,5 @@ func (r *Reader) raw() ([]byte, error) {
 			continue
 		}
 		return bytes.TrimSuffix(out, []byte("\n")), nil
-	}
-}
-
-// renamed are the names that fields of the model had in recordings of versions before, with those
-// of today: a frame is written with the names of the model's types, and the types may change.
-func renamed() map[reflect.Type]map[string]string {
-	return map[reflect.Type]map[string]string{
-		reflect.TypeFor[model.Connections](): {"Sampled": "Subset"},
-	}
-}
-
-// modernize gives the fields of a frame, or of a change of one, their names of today.
-func modernize(document any, t reflect.Type, renamed map[reflect.Type]map[string]string) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch d := document.(type) {
-	case []any:
-		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			for _, element := range d {
-				modernize(element, t.Elem(), renamed)
-			}
-		}
-	case map[string]any:
-		for was, name := range renamed[t] {
-			if value, ok := d[was]; ok {
-				delete(d, was)
-				d[name] = value
-			}
-		}
-		for name, value := range d {
-			if t.Kind() == reflect.Map {
-				modernize(value, t.Elem(), renamed)
-			} else if field, ok := fieldOf(t, name); ok {
-				modernize(value, field, renamed)
-			}
-		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,13 +23,23 @@ func TestFramesAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	r, err := NewReader(bytes.NewReader(slices.Concat(begin, key, bytes.Repeat(next, 20))))
 	require.NoError(t, err)
-	r.whole = maxWhole - 2_500_000
+	r.weight = maxFrameSum - 2_500_000
 	for range 3 {
 		_, err = r.Next()
 		require.NoError(t, err)
 	}
 	_, err = r.Next()
 	require.ErrorIs(t, err, ErrLarge)
+}
+
+// What a real frame takes is far below its bound.
+func TestRealFramesAreBelowTheBound(t *testing.T) {
+	document, err := Decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
+	require.NoError(t, err)
+	weight, err := fill(document, new(Frame))
+	require.NoError(t, err)
+	require.Less(t, weight, MaxFrame/2)
+	require.Greater(t, weight, 900*100, "each point counts")
 }
 
 func TestImpossibleValues(t *testing.T) {
@@ -60,7 +71,7 @@ func TestMergePatch(t *testing.T) {
 
 func encoded(t *testing.T, f Frame) json.RawMessage {
 	t.Helper()
-	body, err := json.Marshal(f)
+	body, err := encode(f, time.Time{})
 	require.NoError(t, err)
 	return body
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -17,11 +18,11 @@ const KeyEvery = 60
 // Line is a record as it is written: its checksum (CRC-32C), the record, and the
 // end of the line. What was torn off has no end or another sum.
 type Line struct {
-	Begin *Header         `json:"begin,omitempty"`
-	Key   json.RawMessage `json:"key,omitempty"`  // a whole frame
-	Next  json.RawMessage `json:"next,omitempty"` // a merge patch on the frame before
-	Tick  *Tick           `json:"tick,omitempty"`
-	End   *End            `json:"end,omitempty"`
+	Begin *Header         `json:"begin"`
+	Key   json.RawMessage `json:"key"`  // a whole frame
+	Next  json.RawMessage `json:"next"` // a merge patch on the frame before
+	Tick  *Tick           `json:"tick"`
+	End   *End            `json:"end"`
 }
 
 // Checksum is the CRC-32C of a record.
@@ -29,7 +30,7 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 
 // Encode is the line with its checksum before it.
 func (l Line) Encode() ([]byte, error) {
-	body, err := json.Marshal(l)
+	body, err := encode(l, time.Time{})
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}
@@ -52,7 +53,7 @@ func (e *Encoder) Frame(f *Frame) ([]byte, error) {
 		f = f.withoutShown(&e.verdict)
 	}
 	e.verdict = f.Listener.Verdict
-	body, err := json.Marshal(f)
+	body, err := encode(f, f.Moment)
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}

@@ -13,8 +13,16 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Schema is what the first line of a recording says it is.
-const Schema = "tcpdiag.recording/v1"
+// Schema is what the first line of a recording says it is, with the version of the format: it is raised
+// where programs of before would misread what is written. A name that they do not know they pass over.
+//
+//	1  zeros are written; for how long nothing was accepted is not
+//	2  the names are this package's own; a value that is not there is zero
+const (
+	Schema     = schemaName + "2"
+	schemaName = "tcpdiag.recording/v"
+	latest     = 2
+)
 
 // Header is the first record: whose incident it is.
 type Header struct {
@@ -27,22 +35,22 @@ type Header struct {
 	Address string    `json:"address"` // of the listener, "port 8080" where none was there
 	Port    uint16    `json:"port"`
 	NetNS   uint64    `json:"netns"`
-	Owner   string    `json:"owner,omitempty"` // whose share it is, see ownerOf
-	Base    Counted   `json:"base"`            // what was counted before it began
+	Owner   string    `json:"owner"` // whose share it is, see ownerOf
+	Base    Counted   `json:"base"`  // what was counted before it began
 }
 
-// Frame is the listener at one moment, with the evidence of its verdict. Field
-// names within Listener are those of the model's types, or those that they had (see renamed).
+// Frame is the listener at one moment, with the evidence of its verdict.
 type Frame struct {
-	At       time.Time
-	Listener model.Listener
-	Counted  Counted
-	Points   []Point // seconds since the frame before, the first also those before
+	At       time.Time      `json:"At"`
+	Moment   time.Time      // the same, also on the monotonic clock; it is not written, see moment
+	Listener model.Listener `json:"Listener"`
+	Counted  Counted        `json:"Counted"`
+	Points   []Point        `json:"Points"` // seconds since the frame before, the first also those before
 	// Samples of the accept queue, likewise, in the first two minutes.
-	Samples []Samples `json:",omitempty"`
+	Samples []Samples `json:"Samples"`
 	// SameShown: the verdict shown before this one is that of the frame before,
 	// and not written again.
-	SameShown bool
+	SameShown bool `json:"SameShown"`
 }
 
 // Tick are the seconds since the record before, where no frame is due.
@@ -50,9 +58,9 @@ type Tick struct {
 	At     time.Time `json:"at"`
 	Points []Point   `json:"points"`
 	// Samples of the accept queue since then, in the first two minutes.
-	Samples []Samples `json:"samples,omitempty"`
+	Samples []Samples `json:"samples"`
 	// Counted is there every ten seconds where it has changed, and in the last.
-	Counted *Counted `json:"counted,omitempty"`
+	Counted *Counted `json:"counted"`
 }
 
 // End is the last record; one that was killed has not written it.
@@ -81,21 +89,21 @@ type Summary struct {
 	Address  string       `json:"address"`
 	Port     uint16       `json:"port"`
 	NetNS    uint64       `json:"netns"`
-	Owner    string       `json:"owner,omitempty"`
-	Pod      *model.Pod   `json:"pod,omitempty"` // once it is known
+	Owner    string       `json:"owner"`
+	Pod      *model.Pod   `json:"pod"` // once it is known
 	Began    time.Time    `json:"began"`
-	Ended    time.Time    `json:"ended,omitzero"` // zero while it lasts
-	Status   model.Status `json:"status"`         // the worst
-	Cause    model.Cause  `json:"cause"`          // of most that was lost
-	Text     string       `json:"text"`           // of the worst verdict with that cause
-	Dropped  uint64       `json:"dropped"`        // packets, never clients
+	Ended    time.Time    `json:"ended"`   // zero while it lasts
+	Status   model.Status `json:"status"`  // the worst
+	Cause    model.Cause  `json:"cause"`   // of most that was lost
+	Text     string       `json:"text"`    // of the worst verdict with that cause
+	Dropped  uint64       `json:"dropped"` // packets, never clients
 	Frames   int          `json:"frames"`
 	LastSeen time.Time    `json:"last_seen"`
-	Reason   string       `json:"reason,omitempty"`
+	Reason   string       `json:"reason"`
 
-	LastTrouble time.Time `json:"last_trouble,omitzero"`
-	TurnedAway  *uint64   `json:"turned_away,omitempty"` // clients; nil where handshakes were not followed
-	Open        uint64    `json:"open,omitempty"`        // clients that have had no answer and are not known to have left
+	LastTrouble time.Time `json:"last_trouble"`
+	TurnedAway  *uint64   `json:"turned_away"` // clients; nil where handshakes were not followed
+	Open        uint64    `json:"open"`        // clients that have had no answer and are not known to have left
 
 	dominant dominant
 }

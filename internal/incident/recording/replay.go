@@ -3,6 +3,7 @@ package recording
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -58,4 +59,35 @@ func withEffects(steps, recorded []model.Step) []model.Step {
 		out[i].Effect = recorded[i].Effect
 	}
 	return out
+}
+
+// stands derives for how long nothing was accepted in recordings of format 1, which do not have it: while
+// the first in the accept queue stays the same, it grows older by as much as time passes between two
+// readings of the connections.
+type stands struct {
+	read   time.Time
+	oldest time.Duration
+	since  time.Duration
+}
+
+// ageError is how far the ages of a socket may be off: jiffies, and that a reading takes a while.
+const ageError = 50 * time.Millisecond
+
+func (s *stands) see(f *Frame) {
+	q, c := f.Listener.AcceptQueue, f.Listener.Connections
+	if q == nil || q.OldestWait == nil || c == nil || c.Partial {
+		*s = stands{}
+		return
+	}
+	read := f.At.Add(-c.Age)
+	passed, known := read.Sub(s.read), !s.read.IsZero()
+	if (*q.OldestWait - s.oldest - passed).Abs() <= ageError {
+		s.since += passed
+	} else {
+		s.since = 0
+	}
+	s.read, s.oldest = read, *q.OldestWait
+	if known && q.NoAcceptFor == nil {
+		q.NoAcceptFor = new(s.since)
+	}
 }
