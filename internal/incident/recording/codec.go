@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"bytes"
 	"cmp"
 	"encoding"
 	"encoding/json"
@@ -105,9 +106,17 @@ func (m moment) appendList(b []byte, v reflect.Value) (_ []byte, err error) {
 	return append(b, ']'), nil
 }
 
+// parse keeps numbers as they are written.
+func parse(b []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
 // decode reads what encode has written into *v. It is bounded by what it would take in memory.
 func decode(text json.RawMessage, v any) error {
-	document, err := Decode(text)
+	document, err := parse(text)
 	if err != nil {
 		return err
 	}

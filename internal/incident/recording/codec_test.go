@@ -2,6 +2,10 @@ package recording
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -82,4 +86,39 @@ func TestNothingAcceptedInFormat1(t *testing.T) {
 	}
 	frames[2].Listener.AcceptQueue = nil // nobody waits
 	require.Nil(t, written(t, schemaName+"1", frames...)[3].Listener.AcceptQueue.NoAcceptFor)
+}
+
+// testdata has a recording of each format, by an agent that watched a program which listened and did not
+// accept any more; in the first, of an earlier program, it is not for how long nothing was accepted. A later
+// program may say it in other words, it may not find another cause.
+func TestRecordingsOfEachFormat(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.tcpdiag")
+	require.NoError(t, err)
+	formats := make(map[int]bool)
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		r, err := NewReader(bytes.NewReader(text))
+		require.NoError(t, err, name)
+		formats[r.format] = true
+		var found []model.Cause
+		for {
+			f, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err, name)
+			v, _, judged := f.Replay()
+			require.True(t, judged)
+			require.Equal(t, f.Listener.Verdict.Cause, v.Cause, "%s: %s", name, f.At)
+			require.Equal(t, f.Listener.Verdict.Status, v.Status, "%s: %s", name, f.At)
+			found = append(found, v.Cause)
+		}
+		require.Zero(t, r.Damaged, name)
+		require.Greater(t, len(found), 4, name)
+		require.Contains(t, found, model.CauseNotAccepting, name)
+	}
+	for format := range latest {
+		require.True(t, formats[format+1], "no recording of format %d", format+1)
+	}
 }

@@ -151,7 +151,7 @@ func (r *Reader) frame(l *Line) *Frame {
 	if patch == nil || !whole && r.document == nil {
 		return nil
 	}
-	change, err := Decode(patch)
+	change, err := parse(patch)
 	if err != nil {
 		return nil
 	}
@@ -173,14 +173,6 @@ func (r *Reader) frame(l *Line) *Frame {
 	}
 	r.verdict = f.Listener.Verdict
 	return f
-}
-
-// Decode keeps numbers as they are written.
-func Decode(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
 }
 
 // Line reads a record and compares its sum.

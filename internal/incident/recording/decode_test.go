@@ -34,7 +34,7 @@ func TestFramesAreBounded(t *testing.T) {
 
 // What a real frame takes is far below its bound.
 func TestRealFramesAreBelowTheBound(t *testing.T) {
-	document, err := Decode([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
+	document, err := parse([]byte(`{"Points":[` + strings.Repeat("[1,2,3,4,5,6,7,8,9,10],", 900) + `[1]]}`))
 	require.NoError(t, err)
 	weight, err := fill(document, new(Frame))
 	require.NoError(t, err)
