@@ -80,7 +80,7 @@ func TestChartsOfAMinute(t *testing.T) {
 		h.Observe(s)
 	}
 	v := newView(snapshotOf(l), h, choiceOf(map[string][]string{"minutes": {"1"}}), "1.2.3", now)
-	c := v.Cards[0].Charts
+	c := v.Cards[0].Charts()
 	require.Equal(t, 120, c.From)
 	require.Equal(t, 60, c.Columns)
 	require.Equal(t, []string{"03:06:24", "03:06:44", "03:07:04", "03:07:24"}, c.Times)

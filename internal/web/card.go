@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -32,9 +33,24 @@ type card struct {
 	Findings  []finding
 	Answer    answerView
 	Settings  []setting
-	Charts    *charts
+	past      func() *charts
 	Queue     string
 	QueueFill int
+}
+
+// Charts are drawn where they are asked for: a page that is open has new ones with each column only.
+func (c *card) Charts() *charts {
+	if c.past == nil {
+		return nil
+	}
+	return c.past()
+}
+
+// same reports whether two are drawn alike, but for their charts.
+func (c *card) same(other *card) bool {
+	a, b := *c, *other
+	a.past, b.past = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // stage is a limit and how much of it is used.

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,12 +29,35 @@ type drawing struct {
 
 // drawn is a drawing at one moment. It is not changed.
 type drawn struct {
+	number   uint64 // of the drawings of its choice
 	view     *view
 	layout   string
 	main     *string           // the whole; nil where nobody has needed it
 	parts    map[string]string // by element
 	statuses map[string]string // of the cards, by element
+	event    event             // what a page is sent that shows the one before
 }
+
+// since is what a page is sent that shows another drawing, or nothing.
+func (at *drawn) since(before *drawn) *update {
+	u := &update{Title: at.view.Title, Statuses: at.statuses, Parts: make(map[string]string)}
+	var shown map[string]string
+	if before != nil {
+		shown = before.parts
+	}
+	if before == nil || before.layout != at.layout {
+		u.Main = at.main
+	}
+	for id, html := range at.parts {
+		if shown[id] != html && (u.Main == nil || slices.Contains(outsideMain, id)) {
+			u.Parts[id] = html
+		}
+	}
+	return u
+}
+
+// outsideMain are the parts that do not come with the whole.
+var outsideMain = []string{"counts", "clock", "incidents"}
 
 // shared is the drawing of a choice; release gives it back.
 func (s *Server) shared(c choice) *drawing {
@@ -56,10 +80,10 @@ func (s *Server) release(d *drawing) {
 	}
 }
 
-// now is the drawing of what was published last, with the whole of it where the layout is
-// another one than a browser has. It is drawn in a turn; where there is none, it is the one before.
-func (s *Server) now(d *drawing, layout string, turn func() (leave func(), ok bool)) (*drawn, error) {
-	latest, fresh := s.latest(d, layout)
+// now is the drawing of what was published last, with the whole of it where a page shows
+// another layout. It is drawn in a turn; where there is none, it is the one before.
+func (s *Server) now(d *drawing, shown *drawn, turn func() (leave func(), ok bool)) (*drawn, error) {
+	latest, fresh := s.latest(d, shown)
 	if fresh {
 		return latest, nil
 	}
@@ -71,21 +95,23 @@ func (s *Server) now(d *drawing, layout string, turn func() (leave func(), ok bo
 		return latest, nil
 	}
 	defer leave()
-	return s.drawAgain(d, layout)
+	return s.drawAgain(d, shown)
 }
 
-// latest is what was drawn last, and whether it is what a browser needs that has this layout.
-func (s *Server) latest(d *drawing, layout string) (*drawn, bool) {
+// latest is what was drawn last, and whether it is what a page needs that shows another.
+func (s *Server) latest(d *drawing, shown *drawn) (*drawn, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.latest, d.latest != nil && s.options.Snapshot() == d.of && !d.latest.lacks(layout)
+	return d.latest, d.latest != nil && s.options.Snapshot() == d.of && !d.latest.lacks(shown)
 }
 
-// lacks says that a browser with this layout needs the whole, and it is not drawn.
-func (at *drawn) lacks(layout string) bool { return at.layout != layout && at.main == nil }
+// lacks says that a page needs the whole, since it shows another layout, and it is not drawn.
+func (at *drawn) lacks(shown *drawn) bool {
+	return at.main == nil && (shown == nil || shown.layout != at.layout)
+}
 
 // drawAgain draws what another has not drawn meanwhile.
-func (s *Server) drawAgain(d *drawing, layout string) (*drawn, error) {
+func (s *Server) drawAgain(d *drawing, shown *drawn) (*drawn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if snap := s.options.Snapshot(); d.latest == nil || snap != d.of {
@@ -93,36 +119,41 @@ func (s *Server) drawAgain(d *drawing, layout string) (*drawn, error) {
 			return nil, err
 		}
 	}
-	if d.latest.lacks(layout) {
-		main, err := s.pages.draw("main", d.latest.view)
-		if err != nil {
+	if d.latest.lacks(shown) {
+		whole := *d.latest
+		if err := s.drawMain(&whole); err != nil {
 			return nil, err
 		}
-		whole := *d.latest
-		whole.main = &main
 		d.latest = &whole
 	}
 	return d.latest, nil
 }
 
+func (s *Server) drawMain(at *drawn) error {
+	main, err := s.pages.draw("main", at.view)
+	at.main = &main
+	return err
+}
+
 func (s *Server) draw(d *drawing, snap *model.Snapshot) error {
-	v := s.view(d.choice)
+	v := s.view(d.choice, snap)
+	before := d.latest
 	next := &drawn{view: v, layout: v.layout(), statuses: make(map[string]string)}
 	var column int64
 	if snap != nil {
 		column = snap.Time.Unix() / pastOf(d.choice.minutes).width
 	}
-	whole := d.latest == nil || column != d.column || next.layout != d.latest.layout
+	whole := before == nil || column != d.column || next.layout != before.layout
 	folded := whole || snap == nil || snap.Time.Sub(d.folded) >= foldedEvery
 	if folded && snap != nil {
 		d.folded = snap.Time
 	}
-	parts, err := s.parts(v, whole, folded)
+	parts, err := s.parts(v, before, whole, folded)
 	if err != nil {
 		return err
 	}
 	if !whole { // what is not drawn every second is as it was
-		all := maps.Clone(d.latest.parts)
+		all := maps.Clone(before.parts)
 		maps.Copy(all, parts)
 		parts = all
 	}
@@ -130,8 +161,25 @@ func (s *Server) draw(d *drawing, snap *model.Snapshot) error {
 	for i := range v.Cards {
 		next.statuses[v.Cards[i].ID] = v.Cards[i].Status
 	}
+	if before != nil {
+		if err := s.follow(next, before); err != nil {
+			return err
+		}
+	}
 	d.latest, d.of, d.column = next, snap, column
 	return nil
+}
+
+// follow adds what pages are sent that show the drawing before.
+func (s *Server) follow(next, before *drawn) (err error) {
+	next.number = before.number + 1
+	if next.lacks(before) {
+		if err := s.drawMain(next); err != nil {
+			return err
+		}
+	}
+	next.event, err = encode(next.since(before))
+	return err
 }
 
 // layout changes when parts come, go or move.
@@ -149,8 +197,8 @@ func (v *view) layout() string {
 
 // parts are the pieces of the page that change on their own, by element. Charts
 // and the lines of other listeners are drawn again with a new column of the charts, what is folded
-// when it is foldedEvery old.
-func (s *Server) parts(v *view, whole, folded bool) (map[string]string, error) {
+// when it is foldedEvery old, and the rest of a card that is as it was before not at all.
+func (s *Server) parts(v *view, before *drawn, whole, folded bool) (map[string]string, error) {
 	out := make(map[string]string)
 	var failed error
 	draw := func(id, name string, data any) {
@@ -165,9 +213,11 @@ func (s *Server) parts(v *view, whole, folded bool) (map[string]string, error) {
 	draw("incidents", "incidents", v)
 	for i := range v.Cards {
 		c := &v.Cards[i]
-		draw(c.ID+"-h", "band", c)
-		draw(c.ID+"-s", "answer", c)
-		draw(c.ID+"-g", "flow", c)
+		if whole || i >= len(before.view.Cards) || !c.same(&before.view.Cards[i]) {
+			draw(c.ID+"-h", "band", c)
+			draw(c.ID+"-s", "answer", c)
+			draw(c.ID+"-g", "flow", c)
+		}
 		if folded {
 			draw(c.ID+"-f", "rest", c)
 		}

@@ -66,8 +66,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) view(c choice) *view {
-	v := newView(s.options.Snapshot(), s.options.History, c, s.options.Version, s.options.Now())
+func (s *Server) view(c choice, snap *model.Snapshot) *view {
+	v := newView(snap, s.options.History, c, s.options.Version, s.options.Now())
 	if s.options.Incidents != nil {
 		v.Incidents = pastIncidents(s.options.Incidents.List(), c)
 	}
@@ -76,7 +76,7 @@ func (s *Server) view(c choice) *view {
 
 // Page serves the page itself.
 func (s *Server) Page(w http.ResponseWriter, r *http.Request) {
-	page, err := s.pages.draw("page", s.view(choiceOf(r.URL.Query())))
+	page, err := s.pages.draw("page", s.view(choiceOf(r.URL.Query()), s.options.Snapshot()))
 	if err != nil {
 		http.Error(w, "the page cannot be drawn", http.StatusInternalServerError)
 		return

@@ -206,6 +206,18 @@ func TestStreamSendsWhatChanged(t *testing.T) {
 
 func always(*http.Request) (leave func(), ok bool) { return func() {}, true }
 
+// sentNext is the update that a page is sent next.
+func sentNext(t *testing.T, o *openPage) (u update) {
+	t.Helper()
+	e, err := o.next()
+	require.NoError(t, err)
+	body, ok := bytes.CutPrefix(e, []byte("event: update\ndata: "))
+	require.True(t, ok)
+	require.True(t, bytes.HasSuffix(body, []byte("}\n\n")))
+	require.NoError(t, json.Unmarshal(body, &u))
+	return u
+}
+
 // A page that is opened is drawn in a turn, once for all that open it at that moment; without one it is not
 // drawn, and an open page keeps what it has.
 func TestDrawnInTurns(t *testing.T) {
@@ -232,23 +244,84 @@ func TestDrawnInTurns(t *testing.T) {
 	}
 	first := opened()
 	for _, o := range []*openPage{first, opened(), opened()} {
-		u, err := o.changes()
-		require.NoError(t, err)
-		require.NotNil(t, u.Main)
+		require.NotNil(t, sentNext(t, o).Main)
 	}
 	require.Equal(t, 1, taken)
 	require.Equal(t, 1, left)
 
 	free = false
 	s.Store(snapshotOf(listener(8080, model.StatusOK), listener(8081, model.StatusOK)))
-	u, err := first.changes()
-	require.NoError(t, err)
-	require.Nil(t, u.Main, "no turn")
+	require.Nil(t, sentNext(t, first).Main, "no turn")
 	free = true
-	u, err = first.changes()
-	require.NoError(t, err)
-	require.Contains(t, *u.Main, "[::]:8081")
+	require.Contains(t, *sentNext(t, first).Main, "[::]:8081")
 	require.Equal(t, 2, left)
+}
+
+// However many pages are open, a snapshot is drawn once and encoded once: all are sent the same
+// bytes, and one that has missed a snapshot what it lacks. What did not change is not drawn.
+func TestDrawnOnceForAll(t *testing.T) {
+	var s published
+	page, err := New(Options{Snapshot: s.Load, History: incident.NewHistory(), Now: func() time.Time { return now }, Interval: time.Second})
+	require.NoError(t, err)
+	d := page.shared(choice{})
+	var open []*openPage
+	for range 10 {
+		open = append(open, &openPage{server: page, drawing: d, turn: func() (func(), bool) { return always(nil) }})
+	}
+	publish := func(second int) {
+		s.Store(crowd(second))
+		page.options.History.Observe(s.Load())
+	}
+	allSent := func() (sent event) {
+		for i, o := range open {
+			e, err := o.next()
+			require.NoError(t, err)
+			if i > 0 && d.latest.number > 0 {
+				require.Same(t, &sent[0], &e[0])
+			}
+			sent = e
+		}
+		return sent
+	}
+	const seconds = 20
+	var drawn [3]int // parts, charts, evidence
+	for second := range seconds {
+		publish(second)
+		for id := range sentParts(t, allSent()) {
+			drawn[0]++
+			switch id[len(id)-2:] {
+			case "-c":
+				drawn[1]++
+			case "-f":
+				drawn[2]++
+			}
+		}
+	}
+	require.EqualValues(t, seconds-1, d.latest.number)
+	require.Positive(t, drawn[0])
+	require.LessOrEqual(t, drawn[1], maxOpen*seconds/5, "charts have a new column every five seconds")
+	require.LessOrEqual(t, drawn[2], maxOpen*(1+seconds/3))
+
+	late := *open[0]
+	for second := range 2 {
+		publish(seconds + second)
+		allSent()
+	}
+	require.Contains(t, sentNext(t, &late).Parts, "clock")
+	require.Same(t, open[0].shown, late.shown)
+
+	parts := d.latest.parts
+	publish(seconds + 1)
+	require.NotSame(t, open[0].shown, d.latest.view)
+	require.Empty(t, sentParts(t, allSent()), "nothing has changed")
+	require.Equal(t, parts, d.latest.parts)
+}
+
+func sentParts(t *testing.T, e event) map[string]string {
+	t.Helper()
+	var u update
+	require.NoError(t, json.Unmarshal(bytes.TrimPrefix(e, []byte("event: update\ndata: ")), &u))
+	return u.Parts
 }
 
 // With 100 listeners an open page is sent little: the worst change, the rest
@@ -276,12 +349,10 @@ func TestUpdatesAreSmall(t *testing.T) {
 		snap.Time = now.Add(time.Duration(second) * time.Second)
 		s.Store(snap)
 		page.options.History.Observe(snap)
-		u, err := all.changes()
-		require.NoError(t, err)
-		body, err := encode(u)
+		body, err := all.next()
 		require.NoError(t, err)
 		if second > 0 {
-			require.Nil(t, u.Main)
+			require.NotContains(t, string(body), `"main":`)
 			most, total = max(most, len(body)), total+len(body)
 		}
 	}

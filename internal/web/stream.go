@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 )
@@ -18,12 +17,6 @@ type update struct {
 	Main     *string           `json:"main,omitempty"`
 	Parts    map[string]string `json:"parts,omitempty"`
 	Statuses map[string]string `json:"statuses,omitempty"` // of the cards, by element
-}
-
-// sent is what one browser shows.
-type sent struct {
-	layout string
-	parts  map[string]string
 }
 
 // Turn is asked before something is drawn for a request, and what it gives is called
@@ -41,7 +34,7 @@ func (s *Server) Stream(turn Turn) http.HandlerFunc {
 		d := s.shared(choiceOf(r.URL.Query()))
 		defer s.release(d)
 		o := &openPage{server: s, drawing: d, turn: func() (func(), bool) { return turn(r) }}
-		first, err := o.changes()
+		first, err := o.next()
 		if err != nil {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "too many pages are being drawn", http.StatusServiceUnavailable)
@@ -61,7 +54,7 @@ type openPage struct {
 	server  *Server
 	drawing *drawing
 	turn    func() (leave func(), ok bool)
-	shown   sent
+	shown   *drawn // nil at first
 }
 
 // follow sends the changes until the browser leaves or the agent ends.
@@ -71,8 +64,8 @@ func (o *openPage) follow(w http.ResponseWriter, r *http.Request) {
 	for {
 		select {
 		case now := <-timer.C:
-			u, err := o.changes()
-			if err != nil || send(w, u) != nil {
+			e, err := o.next()
+			if err != nil || send(w, e) != nil {
 				return
 			}
 			timer.Reset(o.server.untilNext(now))
@@ -90,47 +83,45 @@ func (s *Server) untilNext(now time.Time) time.Duration {
 	return time.Until(now.Truncate(s.options.Interval).Add(s.options.Interval))
 }
 
-func send(w http.ResponseWriter, u *update) error {
-	body, err := encode(u)
-	if err != nil {
-		return err
-	}
+func send(w http.ResponseWriter, e event) error {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Now().Add(maxSending))
-	if _, err := fmt.Fprintf(w, "event: update\ndata: %s\n", body); err != nil {
+	if _, err := w.Write(e); err != nil {
 		return err
 	}
 	return control.Flush()
 }
 
+// event is an update as it is sent.
+type event []byte
+
 // encode leaves "<" as it is: escaped it would double what is sent. The encoder
 // ends with a line's end.
-func encode(u *update) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
+func encode(u *update) (event, error) {
+	b := bytes.NewBufferString("event: update\ndata: ")
+	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(u)
-	return b.Bytes(), err
+	if err := e.Encode(u); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
 }
 
-// changes compares what the page is with what the browser shows.
-func (o *openPage) changes() (*update, error) {
-	at, err := o.server.now(o.drawing, o.shown.layout, o.turn)
+// next is what the browser is sent to show what is. A page that shows the drawing before the latest
+// gets the same bytes as all others that do.
+func (o *openPage) next() (event, error) {
+	at, err := o.server.now(o.drawing, o.shown, o.turn)
 	if err != nil {
 		return nil, err
 	}
-	u := &update{Title: at.view.Title, Statuses: at.statuses, Parts: make(map[string]string)}
-	if at.layout != o.shown.layout {
-		if at.main == nil { // there was no turn: with the next update
-			return &update{Title: at.view.Title}, nil
-		}
-		u.Main, o.shown.layout = at.main, at.layout
+	if at.lacks(o.shown) { // there was no turn: with the next update
+		return encode(&update{Title: at.view.Title})
 	}
-	for id, html := range at.parts {
-		if o.shown.parts[id] != html && (u.Main == nil || id == "counts" || id == "clock" || id == "incidents") {
-			u.Parts[id] = html
-		}
+	before := o.shown
+	o.shown = at
+	if before != nil && before.number+1 == at.number {
+		return at.event, nil
 	}
-	o.shown.parts = at.parts
-	return u, nil
+	return encode(at.since(before))
 }

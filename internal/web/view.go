@@ -143,7 +143,7 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 		one := newCard(l)
 		one.Recent = model.Printable(diagnosis.Quiet(l, s.Time))
 		if h != nil {
-			one.Charts = newCharts(l, h.Before(l), pastOf(c.minutes))
+			one.past = func() *charts { return newCharts(l, h.Before(l), pastOf(c.minutes)) }
 		}
 		v.Cards = append(v.Cards, one)
 	}
