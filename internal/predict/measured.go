@@ -38,9 +38,10 @@ const (
 	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
 	atOnce = 2 * time.Second
 	// few are too few finished requests to tell how long one takes, but of a burst whose latest
-	// answer came so late that a second does not matter.
+	// answer came so late that a second does not matter: when the burst began and when the answer came
+	// are each known to be in one.
 	few  = 5
-	late = 2 * time.Second
+	late = 4 * time.Second
 	// inTurn is how far clients of a burst are apart that come one after the other: of SYNs
 	// that come before the first ACK a full queue drops none.
 	inTurn = time.Millisecond

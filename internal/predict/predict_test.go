@@ -190,11 +190,18 @@ func TestEffectOfALargerPool(t *testing.T) {
 		in.Threads, in.MaxConnections, in.AcceptCount = 20, 8192, 100
 		in.ServiceTime, in.BackendConnections, in.BackendTime = time.Millisecond, 3, 2500*time.Millisecond
 	})
-	tr.at = 13 * time.Second
-	s, l := tr.seen(t)
-	l.Losses.Clients.Arrivals.Answered = 500 * time.Millisecond
-	l.Verdict.Status, l.Verdict.Cause, l.Verdict.Chain = model.StatusSaturated, model.CauseConnectionPool, []model.Cause{model.CauseMaxThreads, model.CauseConnectionPool}
-	l.Verdict.Answer.Do = []model.Step{{Text: "look"}, {Setting: "pool", From: "3", To: "20", Limit: "connection_pool"}}
+	waits := func(at time.Duration) (*model.Snapshot, *model.Listener) {
+		tr.at = at
+		s, l := tr.seen(t)
+		l.Losses.Clients.Arrivals.Answered = 500 * time.Millisecond
+		l.Verdict.Status, l.Verdict.Cause, l.Verdict.Chain = model.StatusSaturated, model.CauseConnectionPool, []model.Cause{model.CauseMaxThreads, model.CauseConnectionPool}
+		l.Verdict.Answer.Do = []model.Step{{Text: "look"}, {Setting: "pool", From: "3", To: "20", Limit: "connection_pool"}}
+		return s, l
+	}
+	s, l := waits(3 * time.Second)
+	_, ok := Measure(l, s)
+	require.False(t, ok, "one round, of which it is known within a second how long it took")
+	s, l = waits(13 * time.Second)
 	load, ok := Measure(l, s)
 	require.True(t, ok)
 	require.InDelta(t, 2.5, load.BackendTime.Seconds(), .2)
