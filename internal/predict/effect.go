@@ -113,14 +113,11 @@ func change(in plan.Input, limit string, to int) (changed plan.Input, what strin
 	return in, what
 }
 
-// agreed reports whether as many are turned away after the change whatever the patience is of the
-// clients, where what was measured allows several.
+// agreed reports whether as many are turned away after the change whatever is not known of the
+// clients: their patience, where what was measured allows several, and how close together they came.
 func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
 	failed, all := l.failed(after)
 	for _, in := range l.others {
-		if in.ServiceTime == 0 {
-			continue
-		}
 		in, _ = change(in, limit, to)
 		p, err := plan.Simulate(in)
 		if err != nil {

@@ -18,6 +18,8 @@ const (
 	// clients it may be off where that is more.
 	near    = .2
 	allowed = 1
+	// nearly is the distance of a simulation that may be right all the same.
+	nearly = 2
 	// moments is at how many of a load that keeps coming it is looked at.
 	moments = 60
 )
@@ -29,9 +31,9 @@ type Load struct {
 	steady bool
 	waits  bool // nobody has left yet: said of clients that wait as long as it takes
 	off    float64
-	// others give what was measured, too, with clients of another patience; the zero value
-	// where there are none.
-	others [2]plan.Input
+	// others may be what was measured as well: with clients of another patience that gives it, too, and of a burst
+	// with another round trip that nearly does.
+	others []plan.Input
 }
 
 // fit is the load that gives best what was measured; ok is false where none does.
@@ -61,12 +63,27 @@ func (m *measured) fit() (best Load, ok bool) {
 		}
 	}
 	if n := len(others); n > 1 { // the least patient and the most patient
-		best.others = [2]plan.Input{others[0], others[n-1]}
+		best.others = []plan.Input{others[0], others[n-1]}
 	}
+	best.others = append(best.others, m.otherTrips(best)...)
 	if best.off <= 1 && alike(least, most, near) {
 		return best, !best.waits || m.stalling == 0
 	}
 	return m.waiting(in, best.off)
+}
+
+// otherTrips are a load with the other round trips that give nearly what was measured.
+func (m *measured) otherTrips(l Load) (out []plan.Input) {
+	for _, trip := range m.roundTrips() {
+		if l.Input.RoundTrip == trip {
+			continue
+		}
+		l.Input.RoundTrip = trip
+		if p, err := plan.Simulate(l.Input); err == nil && m.distance(p, &l) <= nearly {
+			out = append(out, l.Input)
+		}
+	}
+	return out
 }
 
 // waiting is the load of clients that wait as long as it takes, where nothing tells that any has
@@ -81,16 +98,21 @@ func (m *measured) waiting(in plan.Input, off float64) (l Load, ok bool) {
 	return l, l.off <= min(1, off)
 }
 
-// patiences are the load for each patience that its clients may have, the most patient last. Of a burst it
-// is not known how close together they came, either.
-func (m *measured) patiences(in plan.Input) (out []plan.Input) {
-	trips := []time.Duration{0}
+// roundTrips: of a burst it is not known how close together its clients came. Who asks before the first has
+// answered finds room in the queue, and may be dropped when it is full after all.
+func (m *measured) roundTrips() []time.Duration {
 	if !m.steady && m.outside() {
-		trips = append(trips, time.Millisecond)
+		return []time.Duration{0, time.Millisecond}
 	}
+	return []time.Duration{0}
+}
+
+// patiences are the load for each patience that its clients may have, the most patient last, and for
+// each round trip.
+func (m *measured) patiences(in plan.Input) (out []plan.Input) {
 	for _, in.ConnectTimeout = range m.connectTimeouts() {
 		for _, in.ClientTimeout = range m.readTimeouts() {
-			for _, in.RoundTrip = range trips {
+			for _, in.RoundTrip = range m.roundTrips() {
 				out = append(out, in)
 			}
 		}

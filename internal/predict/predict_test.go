@@ -272,3 +272,34 @@ func TestBurstOfWhomItIsNotKnownWhoHasLeft(t *testing.T) {
 	require.Empty(t, load.effect(model.Step{Limit: "max_threads", To: "20"}), "2 or 22 of 60 are turned away, by how close together they came")
 	require.Equal(t, "with 100 connections nearly as many are turned away as now: 36 of 60", load.effect(model.Step{Limit: "max_connections", To: "100"}))
 }
+
+// I1 again: whenever it is asked and however many are known to have left, it is not said that all would be served.
+// Of the same clients, with 20 threads, 39 to 45 of 60 were.
+func TestBurstThatMayHaveComeCloserTogether(t *testing.T) {
+	const ms = time.Millisecond
+	base := measured{
+		offered: 60, finished: 24, busy: 4, answered: 11749 * ms, unanswered: true,
+		limits: plan.Input{Threads: 4, MaxConnections: 20, AcceptCount: 5, InForce: true, Syncookies: true, Somaxconn: 4096, MaxSynBacklog: 2048},
+	}
+	said := 0
+	for _, m := range []measured{
+		{worked: 24, inside: 14, gone: 12},
+		{worked: 24, inside: 14, gone: 10, turnedAway: 22},
+		{worked: 26, inside: 12, gone: 8, turnedAway: 26},
+		{worked: 28, inside: 10, gone: 10, turnedAway: 26},
+	} {
+		at := base
+		at.worked, at.inside, at.gone, at.turnedAway = m.worked, m.inside, m.gone, m.turnedAway
+		for at.span = 12100 * ms; at.span < 15*time.Second; at.span += 300 * ms {
+			load, ok := at.fit()
+			if !ok {
+				continue
+			}
+			if effect := load.effect(model.Step{Limit: "max_threads", To: "20"}); effect != "" {
+				said++
+				require.Regexp(t, `^with 20 threads (1[2-9]|2[0-6]) of 60 are turned away; now (3\d|40) of 60 are turned away$`, effect, at.span)
+			}
+		}
+	}
+	require.Positive(t, said)
+}
