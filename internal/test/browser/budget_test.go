@@ -24,7 +24,7 @@ const (
 	openPages   = 10
 	mostCPU     = .01 // of a core, that ten open pages add
 	period      = 5 * time.Second
-	rounds      = 6
+	rounds      = 10
 	maxStreams  = 64
 )
 
