@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -25,7 +26,9 @@ const (
 	// DefaultLogs is where kubelets have the two folders.
 	DefaultLogs = "/var/log"
 	// scanEvery is the shortest time between two readings of the folders.
-	scanEvery = time.Second
+	scanEvery = 100 * time.Millisecond
+	// scanPart is the part of a core that they may take.
+	scanPart = 0.02
 	// settled is how old a change must be, so that a later one shows in the folder's time: file
 	// systems stamp in steps.
 	settled = 2 * time.Second
@@ -40,9 +43,10 @@ type Names struct {
 	now  func() time.Time
 
 	known   map[cgroup.Pod]*known
-	at      time.Time    // of the latest reading of the folders
-	changed [2]time.Time // when they had last changed by then
-	err     error        // what could not be read
+	at      time.Time     // of the latest reading of the folders
+	cost    time.Duration // of CPU time, of that reading
+	changed [2]time.Time  // when they had last changed by then
+	err     error         // what could not be read
 }
 
 // known is what is known of one container.
@@ -57,8 +61,8 @@ func New(logs string, now func() time.Time) *Names {
 }
 
 // Refresh names these containers, and forgets all others. The folders are read again when they have
-// changed or one is new, at most once a second; at once: without that bound, for who asks only
-// once.
+// changed or one is new, as often as their cost allows; at once: without that bound, for who asks
+// only once.
 func (n *Names) Refresh(containers []cgroup.Pod, atOnce bool) {
 	now := n.now()
 	next, fresh := make(map[cgroup.Pod]*known, len(containers)), false
@@ -72,10 +76,11 @@ func (n *Names) Refresh(containers []cgroup.Pod, atOnce bool) {
 	}
 	unread := fresh || slices.ContainsFunc(slices.Collect(maps.Values(next)), func(k *known) bool { return k.first.After(n.at) })
 	n.known = next
-	if len(next) == 0 || !atOnce && now.Sub(n.at) < scanEvery || !unread && !n.stale() {
+	rest := cputime.Rest(n.cost, scanEvery, scanPart)
+	if len(next) == 0 || !atOnce && now.Sub(n.at) < rest || !unread && !n.stale() {
 		return
 	}
-	n.scan(now)
+	n.cost, _ = cputime.Of(func() error { n.scan(now); return nil })
 }
 
 // Of is the pod of a container that was looked for, nil where it is not known.

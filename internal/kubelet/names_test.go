@@ -192,7 +192,7 @@ func TestChurn(t *testing.T) {
 		if i%10 != 9 {
 			continue
 		}
-		n.now = n.now.Add(scanEvery)
+		n.now = n.now.Add(time.Second)
 		ask := make([]cgroup.Pod, 0, len(there))
 		for _, j := range there {
 			ask = append(ask, cgroup.Pod{UID: uidOf(j), ContainerID: id(j)})
@@ -205,7 +205,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// The folders are read once a second at most, and not at all while nothing has changed.
+// The folders are read as often as their cost allows, and not at all while nothing has changed.
 func TestReadsWhenChanged(t *testing.T) {
 	n := newNode(t)
 	old := n.now.Add(-time.Minute)
@@ -236,6 +236,16 @@ func TestReadsWhenChanged(t *testing.T) {
 	require.Equal(t, "orders", names.Of(one).Name)
 	names.Refresh([]cgroup.Pod{one, two}, true)
 	require.Equal(t, "basket", names.Of(two).Name)
+
+	three := cgroup.Pod{UID: uidOf(3), ContainerID: id(3)}
+	n.start("shop", "stock", "app", three.UID, three.ContainerID)
+	names.cost = time.Second // as of a hundred thousand entries
+	n.now = n.now.Add(time.Duration(float64(names.cost)/scanPart) - scanEvery)
+	names.Refresh([]cgroup.Pod{one, two, three}, false)
+	require.Nil(t, names.Of(three), "too much of a core")
+	n.now = n.now.Add(scanEvery)
+	names.Refresh([]cgroup.Pod{one, two, three}, false)
+	require.Equal(t, "stock", names.Of(three).Name)
 }
 
 func TestUnavailable(t *testing.T) {
@@ -245,7 +255,7 @@ func TestUnavailable(t *testing.T) {
 	names := n.names()
 	names.Refresh([]cgroup.Pod{{ContainerID: id(1)}}, false)
 	require.Empty(t, names.Unavailable(), "Docker's, say: nobody expects a pod")
-	n.now = n.now.Add(scanEvery)
+	n.now = n.now.Add(time.Second)
 	names.Refresh([]cgroup.Pod{{UID: uid, ContainerID: id(1)}, {UID: uidOf(2), ContainerID: id(2)}}, false)
 	require.Len(t, names.Unavailable(), 1, "once")
 	require.Contains(t, names.Unavailable()[0].Why, "no such file")
@@ -382,7 +392,7 @@ func TestNamesThatLookLikeOthers(t *testing.T) {
 	// Symbolic links in place of folders are not followed, whoever made them.
 	require.NoError(t, os.RemoveAll(filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
 	require.NoError(t, os.Symlink(filepath.Join(n.logs, "pods", "shop-orders_app_"+uidOf(11)), filepath.Join(n.logs, "pods", "shop_orders_"+uid)))
-	n.now = n.now.Add(scanEvery)
+	n.now = n.now.Add(time.Second)
 	names.Refresh(ask[:1], true)
 	require.Nil(t, names.Of(ask[0]))
 }

@@ -169,6 +169,7 @@ func (n podName) key() string { return n.UID + "/" + n.Container }
 
 func (f *follower) look() {
 	var said struct {
+		Time      time.Time
 		Listeners []struct {
 			Address string
 			Netns   uint64
@@ -176,7 +177,6 @@ func (f *follower) look() {
 			Pod     *struct{ Namespace, Name, Container, UID string }
 		}
 	}
-	before := runningStubs()
 	if json.Unmarshal(f.get("/api/v1/snapshot"), &said) != nil {
 		return
 	}
@@ -194,10 +194,9 @@ func (f *follower) look() {
 		if l.Pod == nil {
 			continue
 		}
-		// The kernel gives a namespace the number of one that is gone: then nothing is known.
-		at := socket{l.Netns, l.Port}
-		one, is := after[at]
-		if was, there := before[at]; !is || there && was.key() != one.key() {
+		// The kernel gives a namespace the number of one that is gone: then the snapshot may be of that one.
+		one, is := after[socket{l.Netns, l.Port}]
+		if !is || said.Time.Before(one.began) {
 			continue
 		}
 		got := podName{l.Pod.Namespace, l.Pod.Name, l.Pod.Container, l.Pod.UID}
