@@ -34,7 +34,8 @@ func (s *stage) peer(address, cause string, want int, truth func() int) *api.Lis
 				}
 			}
 		}
-		seen, real = append(seen, n), append(real, (before+after)/2)
+		// All 20 are answered in one moment: the log has less between an answer and the next request.
+		seen, real = append(seen, n), append(real, max(before, after))
 	}
 	s.Row.Truth = fmt.Sprintf("in flight by the backend's log %s, said %s", each(real), each(seen))
 	s.Holds(math.Abs(mean(seen)-mean(real)) <= max(0.02*mean(real), 0.1), "in flight: %v, said %v", real, seen)
