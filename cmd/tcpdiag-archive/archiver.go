@@ -35,7 +35,7 @@ type archiver struct {
 	following map[string]*records.Recording
 	said      map[string]bool // recordings that cannot be opened
 	unopened  bool            // the folder could not be opened the last time
-	unkept    bool            // the spool could not be written to the last time
+	unspooled bool            // the spool could not be written to the last time
 	unsaved   bool            // the cursor is behind what is in the spool
 	beat      func()
 }
@@ -109,7 +109,7 @@ func (a *archiver) poll() {
 		return
 	}
 	err = a.cursor.save(a.spool)
-	a.kept(err)
+	a.logSpoolState(err)
 	if a.unsaved = err != nil; !a.unsaved {
 		a.spool.release()
 	}
@@ -128,14 +128,14 @@ func (a *archiver) open() (*incident.Library, []string, error) {
 	return library, ids, nil
 }
 
-// kept says once that the spool cannot be written to, and once that it can again.
-func (a *archiver) kept(err error) {
+// logSpoolState says once that the spool cannot be written to, and once that it can again.
+func (a *archiver) logSpoolState(err error) {
 	switch {
-	case err != nil && !a.unkept:
-		a.unkept = true
+	case err != nil && !a.unspooled:
+		a.unspooled = true
 		a.log.Error("the spool cannot be written to; what is new waits in the agent's folder, and it is tried again", "err", err)
-	case err == nil && a.unkept:
-		a.unkept = false
+	case err == nil && a.unspooled:
+		a.unspooled = false
 		a.log.Info("the spool can be written to again")
 	}
 }
@@ -148,16 +148,16 @@ func (a *archiver) forget(ids []string) (changed bool) {
 	}
 	for id, p := range a.cursor.Recordings {
 		switch {
-		case there[id] == (p.Gone == nil):
-			if p.Gone == nil || a.now().Sub(*p.Gone) < rememberGone {
+		case there[id] == (p.Missing == nil):
+			if p.Missing == nil || a.now().Sub(*p.Missing) < rememberMissing {
 				continue
 			}
 			delete(a.cursor.Recordings, id)
 		case there[id]:
-			p.Gone = nil
+			p.Missing = nil
 			a.cursor.Recordings[id] = p
 		default:
-			p.Gone = new(a.now())
+			p.Missing = new(a.now())
 			a.cursor.Recordings[id] = p
 		}
 		changed = true
@@ -201,7 +201,7 @@ func (a *archiver) follow(library *incident.Library, id string) (changed bool) {
 	}
 	events, ended, err := f.Read(a.now())
 	for i := range events {
-		if !a.keep(f, &events[i]) {
+		if !a.spoolEvent(f, &events[i]) {
 			return changed
 		}
 		changed = true
@@ -234,8 +234,8 @@ func (a *archiver) finished(id string) {
 	a.leave(id)
 }
 
-// keep puts an event into the spool, unless an earlier run did.
-func (a *archiver) keep(f *records.Recording, e *records.Event) bool {
+// spoolEvent puts an event into the spool, unless an earlier run did.
+func (a *archiver) spoolEvent(f *records.Recording, e *records.Event) bool {
 	p := a.cursor.Recordings[f.ID]
 	if e.Number < p.Events {
 		return true
@@ -247,7 +247,7 @@ func (a *archiver) keep(f *records.Recording, e *records.Event) bool {
 			err = a.spool.put(kindEvent, e.Origin.Owner(), data)
 		}
 		if err != nil {
-			a.kept(err)
+			a.logSpoolState(err)
 			a.leave(f.ID)
 			return false
 		}
@@ -271,7 +271,7 @@ func (a *archiver) finish(f *records.Recording) bool {
 		a.unreadable(f.ID, err)
 		return false
 	}
-	story, err := story.Tell(bytes.NewReader(data))
+	story, err := story.Read(bytes.NewReader(data))
 	if err != nil {
 		a.unreadable(f.ID, err)
 		a.finished(f.ID)
@@ -286,12 +286,12 @@ func (a *archiver) finish(f *records.Recording) bool {
 			err = a.spool.put(kindRecording, f.Owner(), text)
 		}
 		if err != nil {
-			a.kept(err)
+			a.logSpoolState(err)
 			a.leave(f.ID)
 			return false
 		}
 	}
-	if !a.keep(f, f.End(story)) {
+	if !a.spoolEvent(f, f.End(story)) {
 		return false
 	}
 	a.log.Info("an incident has ended", "id", f.ID, "status", story.Summary.Status.String(), "cause", string(story.Summary.Cause))

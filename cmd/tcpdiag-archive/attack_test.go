@@ -170,7 +170,7 @@ func TestWhatWasRemovedIsForgotten(t *testing.T) {
 	require.False(t, a.forget(nil))
 	now = now.Add(-48 * time.Hour)
 	require.False(t, a.forget(nil), "a clock that was set back")
-	now = now.Add(48*time.Hour + rememberGone)
+	now = now.Add(48*time.Hour + rememberMissing)
 	require.True(t, a.forget(nil))
 	require.Empty(t, a.cursor.Recordings)
 }

@@ -20,14 +20,14 @@ type cursor struct {
 
 // progress of one recording.
 type progress struct {
-	Events int        `json:"events"` // that were put into the spool
-	Done   bool       `json:"done,omitempty"`
-	Gone   *time.Time `json:"gone,omitempty"` // since when it is not in the folder
+	Events  int        `json:"events"` // that were put into the spool
+	Done    bool       `json:"done,omitempty"`
+	Missing *time.Time `json:"gone,omitempty"` // since when it is not in the folder
 }
 
-// rememberGone is how long it is known of a recording that is not in the folder what was sent of
+// rememberMissing is how long it is known of a recording that is not in the folder what was sent of
 // it: a folder that is away for a while, such as one that is not mounted yet, comes back as it was.
-const rememberGone = 24 * time.Hour
+const rememberMissing = 24 * time.Hour
 
 // loadCursor reads it, and what is in the spool but not in it: a run that was killed
 // between the two.

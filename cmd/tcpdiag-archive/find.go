@@ -273,7 +273,7 @@ func (a *archive) story(ctx context.Context, key string) (*story.Story, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := story.Tell(bytes.NewReader(data))
+	s, err := story.Read(bytes.NewReader(data))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %s", key, oneLine(err.Error()))
 	}

@@ -49,7 +49,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	}
-	return secured(ownHost(o.AllowedHosts, http.NewCrossOriginProtection().Handler(mux)))
+	return secured(hostChecked(o.AllowedHosts, http.NewCrossOriginProtection().Handler(mux)))
 }
 
 // serveHealthy says whether the agent itself runs, and nothing about the servers
@@ -122,19 +122,19 @@ func secured(h http.Handler) http.Handler {
 	})
 }
 
-// ownHost keeps pages of other sites from reading the agent by DNS rebinding: a browser that
+// hostChecked keeps pages of other sites from reading the agent by DNS rebinding: a browser that
 // was sent to an attacker's name, which then resolves to the agent's address, takes both for
 // one origin. So a browser is served under names that no stranger can have in public DNS:
 // addresses, localhost, the machine's name, names without a dot and those of a cluster's
 // services, and what allowed adds. Programs that are no browsers may use any name, and a name
 // that a TLS certificate was checked against is the agent's.
-func ownHost(allowed []string, h http.Handler) http.Handler {
+func hostChecked(allowed []string, h http.Handler) http.Handler {
 	own, err := os.Hostname()
 	if err == nil {
 		allowed = append(slices.Clone(allowed), own)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil && fromBrowser(r) && !isOwnHost(r.Host, allowed) {
+		if r.TLS == nil && fromBrowser(r) && !isAllowedHost(r.Host, allowed) {
 			reply(w, http.StatusMisdirectedRequest, "tcpdiag does not serve a browser under this name: use the address, or start the agent with --web.allowed-host NAME\n")
 			return
 		}
@@ -153,7 +153,7 @@ func fromBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
-func isOwnHost(host string, allowed []string) bool {
+func isAllowedHost(host string, allowed []string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h

@@ -99,7 +99,7 @@ func (i *incidents) story(w http.ResponseWriter, r *http.Request) (*story.Story,
 		return nil, false
 	}
 	defer func() { _ = in.Close() }()
-	s, err := story.Tell(in)
+	s, err := story.Read(in)
 	if err != nil {
 		reply(w, http.StatusUnprocessableEntity, "the recording cannot be read: "+model.Printable(err.Error())+"\n")
 		return nil, false

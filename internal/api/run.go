@@ -105,7 +105,7 @@ type RunKnee struct {
 	// AtOnceError is how far it may be off, as a course is by second.
 	AtOnce        *int   `json:"clients_at_once,omitempty"`
 	AtOnceError   int    `json:"error_clients_at_once,omitempty"`
-	Kept          bool   `json:"connections_kept,omitempty"` // the rate is of connections, not of requests
+	KeepAlive     bool   `json:"connections_kept,omitempty"` // the rate is of connections, not of requests
 	Late          bool   `json:"late,omitempty"`             // --slo ended it, and not a loss
 	Cause         string `json:"cause,omitempty"`
 	OfConnections bool   `json:"of_connections"` // counted as connections of the namespace, not as clients
@@ -255,7 +255,7 @@ func newRunKnee(k *loadtest.Knee) *RunKnee {
 	if k.Reached {
 		out.Beyond = new(k.Beyond)
 	}
-	out.Error, out.Kept, out.Late = k.Error, k.Kept, k.Late
+	out.Error, out.KeepAlive, out.Late = k.Error, k.KeepAlive, k.Late
 	out.Inside = known(k.Inside)
 	if b := k.Burst; b != nil {
 		out.AtOnce, out.AtOnceError = &b.Clients, b.Error

@@ -125,7 +125,7 @@ func newDraft(state *State, f *facts.View, opt *Options) *Draft {
 		},
 	}
 	if d.next.list != f.Watchlist {
-		d.next.meet(f)
+		d.next.setList(f)
 	}
 	return d
 }
@@ -143,9 +143,9 @@ func (s *State) copy() *State {
 	return out
 }
 
-// meet takes another list, and notes who listens at its addresses. What nothing is counted
+// setList takes another list, and notes who listens at its addresses. What nothing is counted
 // of any more is forgotten.
-func (s *State) meet(f *facts.View) {
+func (s *State) setList(f *facts.View) {
 	s.list = f.Watchlist
 	live := make(map[model.ListenerID]bool, len(s.list.Watched))
 	for i := range s.list.Watched {
@@ -156,7 +156,7 @@ func (s *State) meet(f *facts.View) {
 			h = &history{}
 			s.histories[w.ID] = h
 		}
-		h.meet(w, s.list.At)
+		h.setListener(w, s.list.At)
 	}
 	s.figures.Retain(live)
 	maps.DeleteFunc(s.histories, func(id model.ListenerID, _ *history) bool {
@@ -186,7 +186,7 @@ func (d *Draft) Judge() (*State, *model.Snapshot) {
 			j.closed = closedBefore(closings(n.Accounts, d.Time, n.Window.Interval), l.Port, l.ID, h, d.Time)
 		}
 		if h == nil || !l.Listening() {
-			seen := symptoms.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+			seen := symptoms.Input{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
 			l.Verdict, l.Basis = diagnosis.Judge(seen, j.t), seen.Basis()
 		} else {
 			h.judge(l, d.earlier[l.ID], &j)

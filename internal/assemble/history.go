@@ -34,9 +34,9 @@ type identity struct {
 	since  time.Time           // of the first roster that has it
 }
 
-// meet takes note of who stands at the address in a roster. Of another listener,
+// setListener takes who listens at the address by the watchlist. Of another listener,
 // or another process, nothing holds that was seen of the one before.
-func (h *history) meet(e *facts.Watched, now time.Time) {
+func (h *history) setListener(e *facts.Watched, now time.Time) {
 	key, known := e.Process()
 	inodes := e.Inodes()
 	if !h.same(inodes, key, known) {
@@ -112,7 +112,7 @@ type judged struct {
 // those of the listener as it was.
 func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 	h.hysteresis.Hold, h.hysteresis.Settle = j.t.Hold, j.t.Settle
-	e := symptoms.Evidence{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
+	e := symptoms.Input{Now: l, Interval: j.interval, Sysctl: j.sysctl, Delta: j.delta, Closed: j.closed}
 	past, trend := h.moments.past(j.now, j.every), h.moments.trend()
 	if past.Listener != nil {
 		e.Before, e.Elapsed = before.put(past.Listener), j.now.Sub(past.at)

@@ -47,7 +47,7 @@ func TestWhoStandsAtTheAddress(t *testing.T) {
 				if s.pid != 0 {
 					c.Owner = &owner.Process{PID: s.pid, StartTime: s.start}
 				}
-				a.meet(&facts.Watched{Listening: c}, now.Add(time.Duration(i)*time.Second))
+				a.setListener(&facts.Watched{Listening: c}, now.Add(time.Duration(i)*time.Second))
 				if i < len(tt.scans)-1 {
 					l := shown(8192, 0, 0, 6)
 					a.moments.push(moment{now, l}, time.Second)

@@ -45,7 +45,7 @@ func (s *server) report() tool {
 	}
 }
 
-func (s *server) tellIncident(ctx context.Context, _ *mcp.CallToolRequest, in reportIn) (Report, *api.Incident, error) {
+func (s *server) describeIncident(ctx context.Context, _ *mcp.CallToolRequest, in reportIn) (Report, *api.Incident, error) {
 	i, err := s.incident(ctx, in.ID)
 	if err != nil {
 		return Report{}, nil, err

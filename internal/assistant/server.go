@@ -60,7 +60,7 @@ func New(source Source, version string) (*mcp.Server, error) {
 		offer(s, out, s.explain(), s.explainCause),
 		offer(s, out, s.plan(), s.simulate),
 		offer(s, out, s.incidents(), s.listIncidents),
-		offer(s, out, s.report(), s.tellIncident),
+		offer(s, out, s.report(), s.describeIncident),
 	)
 }
 

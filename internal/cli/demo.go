@@ -126,7 +126,7 @@ func (o *demoOptions) run(ctx context.Context, w io.Writer) error {
 			if e.Kind == demo.Listening {
 				stage.open(tasks, e.Address)
 			}
-			stage.Tell(e)
+			stage.Handle(e)
 		})
 		if err != nil {
 			return err

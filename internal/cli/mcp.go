@@ -140,7 +140,7 @@ func (m *machine) Incidents(context.Context) (*api.Incidents, error) {
 func (m *machine) Incident(_ context.Context, id string) (*api.Incident, error) {
 	var out api.Incident
 	err := m.read(func(l *incident.Library) error {
-		story, err := l.Tell(id)
+		story, err := l.Read(id)
 		if err == nil {
 			out = api.NewIncident(story)
 		}

@@ -119,7 +119,7 @@ func TestReplayScreenGoesBackAndForth(t *testing.T) {
 	m.press("left")
 	require.Equal(t, len(moments)-2, m.at)
 	m.press("space")
-	require.True(t, m.held)
+	require.True(t, m.paused)
 	require.Nil(t, m.press("pgup"), "a held screen waits for nothing")
 	m.press("home")
 	require.Zero(t, m.at)

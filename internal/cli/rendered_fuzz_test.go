@@ -51,7 +51,7 @@ func withEdge(text []byte, which int, value string) []byte {
 // rendered does with a recording all that the commands and the agent do.
 func rendered(tb testing.TB, text []byte) {
 	tb.Helper()
-	if story, err := story.Tell(bytes.NewReader(text)); err == nil {
+	if story, err := story.Read(bytes.NewReader(text)); err == nil {
 		for _, draw := range []func() error{
 			func() error { return render.Incident(io.Discard, story, render.TextOptions{}) },
 			func() error { return render.IncidentJSON(io.Discard, story) },

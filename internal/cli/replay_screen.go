@@ -26,7 +26,7 @@ type replayScreen struct {
 	moments []*model.Snapshot
 	at      int // of the moment shown
 	speed   float64
-	held    bool
+	paused  bool
 	turn    int // of the latest tick: older ones are void
 }
 
@@ -56,7 +56,7 @@ func (m *replayScreen) Init() tea.Cmd { return m.next() }
 // next waits as long as it was from this moment to the next.
 func (m *replayScreen) next() tea.Cmd {
 	m.turn++
-	if m.held || m.at+1 >= len(m.moments) {
+	if m.paused || m.at+1 >= len(m.moments) {
 		return nil
 	}
 	wait := m.moments[m.at+1].Time.Sub(m.moments[m.at].Time)
@@ -100,7 +100,7 @@ func (m *replayScreen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (m *replayScreen) press(key string) tea.Cmd {
 	switch key {
 	case "space", "p":
-		m.held = !m.held
+		m.paused = !m.paused
 	case "right", "l":
 		m.seek(m.at + 1)
 	case "left", "h":
@@ -126,7 +126,7 @@ func (m *replayScreen) press(key string) tea.Cmd {
 // View adds where in the recording the moment is.
 func (m *replayScreen) View() tea.View {
 	state := fmt.Sprintf("%.3g times as fast", m.speed)
-	if m.held {
+	if m.paused {
 		state = "held"
 	}
 	m.frames.Caption(fmt.Sprintf("replay %d of %d · %s · %s", m.at+1, len(m.moments), m.moments[m.at].Time.UTC().Format(time.TimeOnly), state))

@@ -58,7 +58,7 @@ func (o *reportOptions) run(_ context.Context, name string, stdin io.Reader, w i
 		return fmt.Errorf("report: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	story, err := incident.Tell(in)
+	story, err := incident.Read(in)
 	if err != nil {
 		return fmt.Errorf("report: %s: %w", name, err)
 	}

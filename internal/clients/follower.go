@@ -64,10 +64,10 @@ type Follower struct {
 }
 
 const (
-	// maxNamespaces bounds the taps. Up to fewPlaces of them have a large ring from the
+	// maxNamespaces bounds the taps. Up to roomyNamespaces of them have a large ring from the
 	// start.
-	maxNamespaces = 64
-	fewNamespaces = 4
+	maxNamespaces   = 64
+	roomyNamespaces = 4
 	// retryAfter is when a namespace that could not be tapped is tried again.
 	retryAfter = time.Minute
 )
@@ -234,7 +234,7 @@ func wantedOf(s *model.Snapshot) []Where {
 	}
 	out := make([]Where, 0, len(byID))
 	for _, w := range byID {
-		w.Many = len(byID) > fewNamespaces
+		w.Many = len(byID) > roomyNamespaces
 		slices.Sort(w.Ports)
 		w.Ports = slices.Compact(w.Ports)
 		out = append(out, *w)

@@ -13,8 +13,8 @@ import (
 // So a walk takes them along only while there are few in the namespace, and
 // otherwise twice in their life; in between their number is the latest.
 const (
-	fewTimeWait  = 1000
-	timeWaitRest = 30 * time.Second // half of TCP_TIMEWAIT_LEN
+	cheapTimeWait = 1000
+	timeWaitRest  = 30 * time.Second // half of TCP_TIMEWAIT_LEN
 )
 
 // TimeWaits remembers a namespace's sockets in TIME_WAIT.
@@ -27,7 +27,7 @@ type TimeWaits struct {
 
 // Due reports whether the next walk takes them along. all are the namespace's.
 func (t *TimeWaits) Due(now time.Time, all int, watched []model.ListenerID) bool {
-	if all <= fewTimeWait || t.all <= fewTimeWait || now.Sub(t.at) >= timeWaitRest {
+	if all <= cheapTimeWait || t.all <= cheapTimeWait || now.Sub(t.at) >= timeWaitRest {
 		return true
 	}
 	for _, id := range watched {

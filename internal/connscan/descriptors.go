@@ -10,8 +10,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// heldPart is the part of a core that reading descriptors may take.
-const heldPart = 0.02
+// descriptorsPart is the part of a core that reading descriptors may take.
+const descriptorsPart = 0.02
 
 // descriptors are the sockets that a process has descriptors of.
 type descriptors struct {
@@ -23,7 +23,7 @@ type descriptors struct {
 
 // refresh reads them, if it is time, and reports whether they are of this moment.
 func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock func() time.Time) bool {
-	if !d.at.IsZero() && at.Sub(d.at) < cputime.Rest(d.cost, 0, heldPart) {
+	if !d.at.IsZero() && at.Sub(d.at) < cputime.Rest(d.cost, 0, descriptorsPart) {
 		return false
 	}
 	start := clock()
@@ -37,16 +37,16 @@ func (d *descriptors) refresh(proc hostproc.FS, pid int, at time.Time, clock fun
 	return true
 }
 
-// heldSockets tells the outgoing connections of the watched processes of a namespace from
+// ownedSockets tells the outgoing connections of the watched processes of a namespace from
 // those of all others.
-type heldSockets struct {
+type ownedSockets struct {
 	inodes []uint32 // ascending
 	users  []uint32 // of the processes whose descriptors cannot be read
 	fresh  bool     // all of them are of this moment
 }
 
 // has is true of every socket for nil.
-func (h *heldSockets) has(s *sockdiag.Socket) bool {
+func (h *ownedSockets) has(s *sockdiag.Socket) bool {
 	if h == nil {
 		return true
 	}
@@ -54,10 +54,10 @@ func (h *heldSockets) has(s *sockdiag.Socket) bool {
 }
 
 // complete reports whether all their descriptors could be read.
-func (h *heldSockets) complete() bool { return len(h.users) == 0 }
+func (h *ownedSockets) complete() bool { return len(h.users) == 0 }
 
 // without are the sockets held that are in neither of two ascending lists, ascending.
-func (h *heldSockets) without(one, other []uint32) (out []uint32) {
+func (h *ownedSockets) without(one, other []uint32) (out []uint32) {
 	for _, inode := range h.inodes {
 		if !has(one, inode) && !has(other, inode) {
 			out = append(out, inode)

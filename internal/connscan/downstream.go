@@ -27,9 +27,9 @@ const (
 	// pressedPart is the part of a core that walks with outgoing connections may take
 	// then: on a host with a million of them each takes some tenths of a second.
 	pressedPart = 0.02
-	// keptFiles is how many files of workers' system calls stay open while their
+	// maxOpenFiles is how many files of workers' system calls stay open while their
 	// processes are strained, at a page of the kernel's memory each.
-	keptFiles = 1024
+	maxOpenFiles = 1024
 )
 
 // outgoingMemory is what the walker knows of the outgoing connections. It is the
@@ -74,7 +74,7 @@ func (o *outgoingMemory) process(key hostproc.ProcessKey) *process {
 }
 
 func newOutgoingMemory() outgoingMemory {
-	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), room: threads.Room{Files: keptFiles}}
+	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), room: threads.Room{Files: maxOpenFiles}}
 }
 
 // needsOutgoing reports whether the next walk is to take outgoing connections along.
@@ -125,8 +125,8 @@ func servedPorts(r *facts.Watchlist, netns uint64) map[uint16]bool {
 }
 
 // holding reads the descriptors of the watched processes of a namespace.
-func (s *Scanner) holding(r *facts.Watchlist, netns uint64, at time.Time) *heldSockets {
-	out := &heldSockets{fresh: true}
+func (s *Scanner) holding(r *facts.Watchlist, netns uint64, at time.Time) *ownedSockets {
+	out := &ownedSockets{fresh: true}
 	for key, e := range r.Owners() {
 		if e.ID.NetNS != netns {
 			continue

@@ -65,8 +65,8 @@ func (k *known) begin() {
 	k.outgoing.begin(k.useful(mostOutgoing))
 }
 
-// meet forgets what is of other listeners than those: the walk has passed over theirs.
-func (k *known) meet(of []model.ListenerID) {
+// setListeners forgets what is of other listeners than those: the walk has passed over theirs.
+func (k *known) setListeners(of []model.ListenerID) {
 	if !slices.Equal(k.of, of) {
 		k.forget()
 		k.of = of
@@ -102,7 +102,7 @@ func (k *known) add(s *sockdiag.Socket, watched bool) {
 func (k *known) walked(at time.Time, t namespace.Turnover, cost time.Duration, outgoing bool) {
 	k.cost, k.counted = cost, at
 	k.each -= k.each / 4 // what was measured once is not believed for ever
-	if !t.Known || k.watched.mute {
+	if !t.Known || k.watched.unreadable {
 		k.forget()
 		return
 	}
@@ -208,18 +208,14 @@ func (f *connectionSet) add(s *sockdiag.Socket, most int) {
 	}
 }
 
-const (
-	// ownPart is the part of a core that walks for the outgoing connections alone may
-	// take while nothing says that there is a new one, and ownRest how long the latest
-	// is relied on at most: a socket that connects long after it was made is found then.
-	ownPart = 0.003
-	ownRest = 5 * time.Minute
-)
+// outgoingRest is how long a walk for the outgoing connections alone is relied on at most while nothing says
+// that there is a new one: a socket that connects long after it was made is found then.
+const outgoingRest = 5 * time.Minute
 
-// ownOutgoing are the outgoing connections of a namespace's watched processes as the latest
+// knownOutgoing are the outgoing connections of a namespace's watched processes as the latest
 // walk found them. While the processes hold no other socket there is no new one, and
 // nobody has to go through a million of other connections for it.
-type ownOutgoing struct {
+type knownOutgoing struct {
 	at          time.Time // of the walk; zero while not all is known
 	cost        time.Duration
 	connections []sockdiag.ConnectionID
@@ -229,15 +225,15 @@ type ownOutgoing struct {
 // learn takes note of a walk of some cost that went through all outgoing connections:
 // of the sockets that the processes hold, others are neither their clients' nor listening
 // ones, and ascend.
-func (o *ownOutgoing) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *heldSockets, others []uint32) {
-	if *o = (ownOutgoing{connections: found}); held.complete() {
+func (o *knownOutgoing) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *ownedSockets, others []uint32) {
+	if *o = (knownOutgoing{connections: found}); held.complete() {
 		o.at, o.cost, o.inodes = at, cost, others
 	}
 }
 
 // serves reports whether all outgoing connections of the processes are known.
-func (o *ownOutgoing) serves(now time.Time, held *heldSockets, others []uint32) bool {
-	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, ownPart), ownRest) || !held.complete() {
+func (o *knownOutgoing) serves(now time.Time, held *ownedSockets, others []uint32) bool {
+	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, outgoingPart), outgoingRest) || !held.complete() {
 		return false
 	}
 	return !slices.ContainsFunc(others, func(inode uint32) bool { return !has(o.inodes, inode) })

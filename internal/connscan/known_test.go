@@ -60,12 +60,12 @@ func TestKnownServes(t *testing.T) {
 func TestKnownAreOfTheirListeners(t *testing.T) {
 	at, counted := time.Unix(1000, 0), namespace.Turnover{Opened: 9, Known: true}
 	k, of := known{}, []model.ListenerID{{NetNS: 1}}
-	k.meet(of)
+	k.setListeners(of)
 	k.begin()
 	k.walked(at, counted, 10*time.Millisecond, false)
-	k.meet(of)
+	k.setListeners(of)
 	require.True(t, k.serves(at, counted, false, false))
-	k.meet(append(of, model.ListenerID{NetNS: 1, Device: "eth0"}))
+	k.setListeners(append(of, model.ListenerID{NetNS: 1, Device: "eth0"}))
 	require.False(t, k.serves(at, counted, false, false))
 }
 

@@ -39,7 +39,7 @@ func TestNobodyHasAnOutgoingConnection(t *testing.T) {
 			require.NoError(t, n.Follow(time.Now()))
 			table, scan := &memory{}, &downstream.Scan{}
 			sweep := &reading{
-				at: time.Now(), scan: scan, wanted: &sockdiag.Ports{}, held: &heldSockets{inodes: c.held, users: c.users},
+				at: time.Now(), scan: scan, wanted: &sockdiag.Ports{}, owned: &ownedSockets{inodes: c.held, users: c.users},
 				accepted: []uint32{second, first}, listening: []uint32{listens},
 				outgoing: &portSearch{apart: true, due: c.due, left: c.left, peers: make(connections.Peers)},
 			}

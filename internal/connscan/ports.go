@@ -128,7 +128,7 @@ func (s *Scanner) busiest(r *facts.Watchlist, n *namespace.Namespace, peers conn
 		if e.ID.NetNS != n.ID || float64(s.room(r, key)) <= least {
 			continue
 		}
-		if s.holdsOf(key, live) > least {
+		if s.estimateSockets(key, live) > least {
 			out[key] = d
 		}
 	}
@@ -162,7 +162,7 @@ const descriptorsRead = 1024
 
 // holds estimates how many of the sockets a process has, from a random sample of
 // its descriptors.
-func (s *Scanner) holdsOf(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
+func (s *Scanner) estimateSockets(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
 	hits := 0
 	read, _ := openfiles.SubsetOfSockets(s.proc, key.PID, descriptorsRead, func(inode uint32) {
 		if _, ok := live[inode]; ok {

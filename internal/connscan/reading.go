@@ -17,7 +17,7 @@ import (
 // listener, or to the outgoing ones.
 type reading struct {
 	at        time.Time
-	kept      []*facts.Watched
+	listeners []*facts.Watched
 	ids       []model.ListenerID
 	found     map[model.ListenerID]*connections.Found
 	watched   *sockdiag.Ports
@@ -28,21 +28,21 @@ type reading struct {
 	last      bool             // no other reading follows
 	calm      bool             // a part of the connections may stand for all
 	subset    bool             // and did
-	readHeld  func() *heldSockets
-	held      *heldSockets // of the walk under way, nil where all that is asked for is held
-	accepted  []uint32     // inodes of the connections of the watched ports, ascending at the end
-	listening []uint32     // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
+	readOwned func() *ownedSockets
+	owned     *ownedSockets // of the walk under way, nil where all that is asked for is theirs
+	accepted  []uint32      // inodes of the connections of the watched ports, ascending at the end
+	listening []uint32      // inodes of all listening sockets, ascending, where the outgoing ones are walked apart
 
 	strange map[uint32]holder // connections that other processes hold
 	others  map[model.ListenerID]map[int]*model.OtherProcess
 
-	heldBeside time.Duration // CPU time of reading held beside the walk
+	ownedCost time.Duration // CPU time of reading them beside the walk
 }
 
 // reading begins one.
 func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan) *reading {
 	w := &reading{
-		at: at, kept: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
+		at: at, listeners: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
 		others:  make(map[model.ListenerID]map[int]*model.OtherProcess),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
 	}
@@ -106,14 +106,14 @@ func (w *reading) beginHolding() (wait func()) {
 	case w.scan == nil:
 		return func() {}
 	case !w.outgoing.apart:
-		w.held = w.readHeld()
+		w.owned = w.readOwned()
 		return func() {}
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.heldBeside, _ = cputime.Of(func() error {
-			w.held = w.readHeld()
+		w.ownedCost, _ = cputime.Of(func() error {
+			w.owned = w.readOwned()
 			return nil
 		})
 	}()
@@ -160,9 +160,9 @@ func (w *reading) restartOutgoing() {
 	}
 }
 
-// holds reports whether an outgoing connection is one of a watched process.
-func (w *reading) holds(s *sockdiag.Socket) bool {
-	return w.scan != nil && downstream.Carries(s) && w.held.has(s)
+// owns reports whether an outgoing connection is one of a watched process.
+func (w *reading) owns(s *sockdiag.Socket) bool {
+	return w.scan != nil && downstream.Carries(s) && w.owned.has(s)
 }
 
 func (w *reading) take(s *sockdiag.Socket) {
@@ -178,7 +178,7 @@ func (w *reading) take(s *sockdiag.Socket) {
 	if w.outgoing.due {
 		w.outgoing.peers.Add(s, w.outgoing.reuse)
 	}
-	if w.holds(s) {
+	if w.owns(s) {
 		w.scan.Add(s)
 	}
 }

@@ -11,10 +11,10 @@ import (
 // reservoir are the connections of the watched ports that one walk found: all of them or,
 // where they are more than are remembered, a random part (algorithm R, Vitter 1985).
 type reservoir struct {
-	ids   []sockdiag.ConnectionID
-	ports []portCount
-	found int
-	mute  bool // one of them cannot be asked for
+	ids        []sockdiag.ConnectionID
+	ports      []portCount
+	found      int
+	unreadable bool // one of them cannot be asked for
 }
 
 // portCount is how many connections of a port were found.
@@ -33,7 +33,7 @@ func (v *reservoir) add(s *sockdiag.Socket, most int) {
 	v.port(s.Local.Port()).found++
 	switch {
 	case s.Cookie == 0:
-		v.mute = true
+		v.unreadable = true
 	case len(v.ids) < most:
 		v.ids = append(v.ids, s.ID())
 	default:
@@ -54,7 +54,7 @@ func (v *reservoir) port(port uint16) *portCount {
 }
 
 // whole reports whether all connections are remembered.
-func (v *reservoir) whole() bool { return !v.mute && len(v.ids) == v.found }
+func (v *reservoir) whole() bool { return !v.unreadable && len(v.ids) == v.found }
 
 // largest is how many connections of one port were found at most.
 func (v *reservoir) largest() (most int) {

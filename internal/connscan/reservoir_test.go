@@ -65,5 +65,5 @@ func TestReservoirOfPorts(t *testing.T) {
 	walked(&v, 80, 1, 1)
 	v.add(&sockdiag.Socket{}, 5)
 	require.False(t, v.whole(), "without a cookie it cannot be asked for")
-	require.True(t, v.mute)
+	require.True(t, v.unreadable)
 }

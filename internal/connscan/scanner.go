@@ -37,7 +37,7 @@ type memory struct {
 	resets   connections.Resets
 	closed   map[model.ListenerID]*leftBehind
 	known    known
-	outgoing ownOutgoing
+	outgoing knownOutgoing
 	strange  strangers
 	queued   map[model.ListenerID]uint32 // the socket, if clients stood in its queue at the latest walk
 }

@@ -44,7 +44,7 @@ func (t *strangers) unheld(w *reading) (out []uint32) {
 	suspects := t.suspects
 	t.suspects = nil
 	for _, inode := range w.accepted {
-		if _, known := t.of[inode]; known || has(w.held.inodes, inode) {
+		if _, known := t.of[inode]; known || has(w.owned.inodes, inode) {
 			continue
 		}
 		if len(t.suspects) < mostStrangers {
@@ -100,14 +100,14 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 			if pass.most--; pass.most < 0 {
 				break
 			}
-			found = t.heldBy(proc, pid, stat.Comm, left, listening) || found
+			found = t.takeSocketsOf(proc, pid, stat.Comm, left, listening) || found
 		}
 	}
 	return found
 }
 
-// heldBy takes those that a process holds. Whose cannot be read is not known to be a stranger's.
-func (t *strangers) heldBy(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32) bool {
+// takeSocketsOf takes those that a process holds. Whose cannot be read is not known to be a stranger's.
+func (t *strangers) takeSocketsOf(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32) bool {
 	var held []uint32
 	listens := false
 	_ = proc.SocketInodes(pid, func(inode uint32) {
@@ -125,19 +125,19 @@ func (t *strangers) heldBy(proc hostproc.FS, pid int, comm string, left map[uint
 	return !listens && len(held) > 0
 }
 
-// keep forgets those that have closed.
-func (t *strangers) keep(w *reading) {
+// retain forgets those that have closed.
+func (t *strangers) retain(w *reading) {
 	maps.DeleteFunc(t.of, func(inode uint32, _ holder) bool { return !has(w.accepted, inode) })
 }
 
 // settle finds out whose connections a walk has found that the owners do not hold, and
 // reports whether some turned out to be strangers', so that they have to be counted again.
 func (t *strangers) settle(s *Scanner, r *facts.Watchlist, netns uint64, w *reading) (found bool) {
-	if w.held == nil || !w.held.fresh || !w.held.complete() || !ownersKnown(r, netns) {
+	if w.owned == nil || !w.owned.fresh || !w.owned.complete() || !ownersKnown(r, netns) {
 		return false
 	}
 	slices.Sort(w.accepted)
-	t.keep(w)
+	t.retain(w)
 	unheld := t.unheld(w)
 	if len(unheld) == 0 || !t.searched.IsZero() && w.at.Sub(t.searched) < cputime.Rest(t.cost, time.Second, strangersPart) {
 		if t.searched.IsZero() {

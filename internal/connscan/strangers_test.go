@@ -15,13 +15,13 @@ import (
 func TestUnheld(t *testing.T) {
 	s := strangers{of: map[uint32]holder{7: {pid: 1}}}
 	reading := func(held []uint32, accepted ...uint32) *reading {
-		return &reading{held: &heldSockets{inodes: held, fresh: true}, accepted: accepted}
+		return &reading{owned: &ownedSockets{inodes: held, fresh: true}, accepted: accepted}
 	}
 	require.Equal(t, []uint32{3}, s.unheld(reading([]uint32{1, 2}, 1, 2, 3, 7)), "the first")
 	s.searched = time.Unix(1, 0)
 	require.Equal(t, []uint32{3}, s.unheld(reading([]uint32{1, 2}, 1, 2, 3, 4)))
 	require.Empty(t, s.unheld(reading([]uint32{1, 2, 3, 4}, 1, 2, 3, 4)), "accepted since the descriptors were read")
-	s.keep(reading(nil, 1, 2))
+	s.retain(reading(nil, 1, 2))
 	require.Empty(t, s.of, "closed")
 }
 

@@ -36,7 +36,7 @@ func (t *memory) readSubset(w *reading, n *namespace.Namespace, before namespace
 
 // estimate has what was found stand for all, and reports whether it may.
 func (w *reading) estimate(of map[uint16]connections.Sample) bool {
-	for _, e := range w.kept {
+	for _, e := range w.listeners {
 		if s, ok := of[e.Port()]; ok {
 			f := w.found[e.ID]
 			if f.Estimate(s); !uneventful(f, e.Connector) {
@@ -44,7 +44,7 @@ func (w *reading) estimate(of map[uint16]connections.Sample) bool {
 			}
 		}
 	}
-	for _, e := range w.kept {
+	for _, e := range w.listeners {
 		if _, ok := of[e.Port()]; !ok {
 			delete(w.found, e.ID)
 		}

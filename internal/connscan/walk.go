@@ -32,9 +32,9 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 		scan = &s.peers.scan
 	}
 	w := s.peers.reading(start, r, n, kept, out, scan)
-	t.known.meet(w.ids)
+	t.known.setListeners(w.ids)
 	w.strange = t.strange.of
-	w.last, w.readHeld = last, func() *heldSockets { return s.holding(r, n.ID, start) }
+	w.last, w.readOwned = last, func() *ownedSockets { return s.holding(r, n.ID, start) }
 	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, kept)
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && !w.subset && t.strange.settle(s, r, n.ID, w) {
@@ -47,7 +47,7 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 		}
 		return err
 	})
-	cost += w.heldBeside
+	cost += w.ownedCost
 	if err == nil && w.scan != nil {
 		s.peers.last[n.ID] = lastScan{start, cost}
 	}
@@ -88,7 +88,7 @@ func (t *memory) read(w *reading, n *namespace.Namespace, before namespace.Turno
 	cost, err := cputime.Of(func() error { return t.walk(w, n, all) })
 	w.outgoing.whole = err == nil
 	if err == nil && !w.last {
-		t.known.walked(w.at, before, cost, w.scan != nil && w.held.fresh)
+		t.known.walked(w.at, before, cost, w.scan != nil && w.owned.fresh)
 	} else {
 		t.known.forget()
 	}
@@ -109,7 +109,7 @@ func (t *memory) walk(w *reading, n *namespace.Namespace, all int) error {
 		w.restart()
 	}
 	err := n.Walk(w.whole(timeWait), restart, func(s *sockdiag.Socket) error {
-		if watched := w.watched.Has(s.Local.Port()); !w.last && (watched || w.holds(s)) {
+		if watched := w.watched.Has(s.Local.Port()); !w.last && (watched || w.owns(s)) {
 			t.known.add(s, watched)
 		}
 		w.take(s)
@@ -132,14 +132,14 @@ func (t *memory) walk(w *reading, n *namespace.Namespace, all int) error {
 // watched processes' own are known, and asks for that of these.
 func (t *memory) walkOutgoing(w *reading, n *namespace.Namespace) error {
 	var others []uint32
-	if w.held != nil {
+	if w.owned != nil {
 		slices.Sort(w.accepted)
-		others = w.held.without(w.accepted, w.listening)
+		others = w.owned.without(w.accepted, w.listening)
 	}
 	switch {
-	case w.held != nil && w.held.complete() && len(others) == 0 && !w.outgoing.left:
-		t.outgoing.learn(w.at, 0, nil, w.held, nil) // there is none, and no port is taken by one
-	case w.outgoing.due || !t.outgoing.serves(w.at, w.held, others):
+	case w.owned != nil && w.owned.complete() && len(others) == 0 && !w.outgoing.left:
+		t.outgoing.learn(w.at, 0, nil, w.owned, nil) // there is none, and no port is taken by one
+	case w.outgoing.due || !t.outgoing.serves(w.at, w.owned, others):
 		if err := t.findOutgoing(w, n, others); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (t *memory) findOutgoing(w *reading, n *namespace.Namespace, others []uint3
 			if w.outgoing.due {
 				w.outgoing.peers.Add(s, w.outgoing.reuse)
 			}
-			if w.holds(s) {
+			if w.owns(s) {
 				found = append(found, s.ID())
 			}
 			return nil
@@ -174,9 +174,9 @@ func (t *memory) findOutgoing(w *reading, n *namespace.Namespace, others []uint3
 	})
 	switch {
 	case err != nil:
-		t.outgoing = ownOutgoing{}
+		t.outgoing = knownOutgoing{}
 	case w.scan != nil:
-		t.outgoing.learn(w.at, cost, found, w.held, others)
+		t.outgoing.learn(w.at, cost, found, w.owned, others)
 	}
 	return err
 }

@@ -23,8 +23,8 @@ type Commentary struct {
 // Worst is the snapshot that shows the overload best, nil when there was none.
 func (c *Commentary) Worst() *model.Snapshot { return c.worst }
 
-// Tell receives the events of Run.
-func (c *Commentary) Tell(e Event) {
+// Handle receives the events of Run.
+func (c *Commentary) Handle(e Event) {
 	switch e.Kind {
 	case BurstStarted:
 		c.started = true

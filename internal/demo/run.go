@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options, tell func(Event)) (Outcomes, error) {
 		_ = server.listener.Close()
 		return Outcomes{}, err
 	}
-	r := &run{o: o, server: server, load: load, tell: tell, start: time.Now()}
+	r := &run{o: o, server: server, load: load, report: tell, start: time.Now()}
 	return r.all(ctx)
 }
 
@@ -79,7 +79,7 @@ type run struct {
 	o      Options
 	server *Server
 	load   *Load
-	tell   func(Event)
+	report func(Event)
 	start  time.Time
 }
 
@@ -145,7 +145,7 @@ func (r *run) watch(ctx context.Context, done <-chan struct{}) {
 }
 
 func (r *run) say(kind EventKind) {
-	r.tell(Event{
+	r.report(Event{
 		Kind:    kind,
 		Elapsed: time.Since(r.start),
 		Address: r.server.Address(),

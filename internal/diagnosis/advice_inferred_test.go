@@ -17,7 +17,7 @@ func TestAdviceAboveTheLeastLimit(t *testing.T) {
 	advice := func(uncertain bool) string {
 		l := tomcat(200, 60, 100).inService(60).queue(101, 4*time.Second).Listener
 		l.Connector.MaxConnections = &model.Setting[int]{Value: 60, Kind: model.SourceInferred, Source: "inferred", Uncertain: uncertain}
-		v := Judge(symptoms.Evidence{Now: l, Before: l, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: l, Before: l, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.CauseMaxConnections, v.Cause)
 		return v.Findings[0].Advice
 	}

@@ -44,7 +44,7 @@ func TestPortsInTimeWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.d.Address = netip.MustParseAddrPort("10.0.0.9:5432")
 			now := tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Process.Busiest = &c.d }).Listener
-			v := Judge(symptoms.Evidence{Now: now, Before: now, Elapsed: time.Second, Sysctl: map[string]int{"ip_local_port_range_min": 32768, "ip_local_port_range_max": 60999, "tcp_tw_reuse": c.reuse}}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: now, Before: now, Elapsed: time.Second, Sysctl: map[string]int{"ip_local_port_range_min": 32768, "ip_local_port_range_max": 60999, "tcp_tw_reuse": c.reuse}}, reading.DefaultThresholds())
 			require.Equal(t, c.status, v.Status)
 			text := v.Summary
 			for _, f := range v.Findings {

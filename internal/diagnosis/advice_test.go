@@ -172,7 +172,7 @@ func TestAdviceNumbers(t *testing.T) {
 		"a bounded queue of no place": {tomcat(2, 100, 100).pool(2).inService(2).waiting(1).do(bounded).do(func(l *model.Listener) { l.Connector.MaxQueue.Value = 0 }), []string{"is 0: raise it to 10"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := symptoms.Evidence{Now: c.now.Listener, Interval: time.Minute, Sysctl: sysctls()}
+			e := symptoms.Input{Now: c.now.Listener, Interval: time.Minute, Sysctl: sysctls()}
 			v := Judge(e, reading.DefaultThresholds())
 			require.NotEmpty(t, v.Findings, v.Summary)
 			for _, want := range c.want {
@@ -209,7 +209,7 @@ func TestSilentClientsAreNamed(t *testing.T) {
 		20: {"all of them idle, without a request yet", "(20 idle, which have sent nothing yet)"},
 	} {
 		now := tomcat(5, 20, 3).idle(20).do(silentClients(n)).queue(4, time.Second)
-		v := Judge(symptoms.Evidence{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: now.Listener, Interval: time.Minute, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, keepAlive, v.Cause)
 		require.Contains(t, v.Summary, want[0])
 		require.Contains(t, v.Findings[0].Evidence, want[1])
@@ -237,7 +237,7 @@ func TestAdvisedNumbersAreSteady(t *testing.T) {
 	var shown *model.Shown
 	judge := func(most, waiting int) model.Verdict {
 		l := tomcat(most, 8192, 100).pool(most).inService(most).waiting(waiting)
-		v := Judge(symptoms.Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(), Shown: shown}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(), Shown: shown}, reading.DefaultThresholds())
 		shown = &model.Shown{Verdict: v, Started: true}
 		return v
 	}

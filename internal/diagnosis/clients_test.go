@@ -104,7 +104,7 @@ func TestNobodyCameFaster(t *testing.T) {
 		model.CauseSlowAccept: {Observed: 300 * time.Millisecond},
 	} {
 		k.Losses.Clients = c
-		v := Judge(symptoms.Evidence{Now: k.Listener, Before: tomcat(200, 8192, 4).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: k.Listener, Before: tomcat(200, 8192, 4).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.StatusLosing, v.Status)
 		require.Equal(t, want, v.Cause, v.Summary)
 		if want == model.CauseNone {
@@ -118,7 +118,7 @@ func TestNobodyCameFaster(t *testing.T) {
 func TestNobodyCameHidesNoFact(t *testing.T) {
 	full := tomcat(200, 8192, 4).queue(5, 6*time.Second).unknownLimits()
 	full.Losses = &model.Losses{Clients: &model.Clients{Observed: 2 * time.Second}}
-	v := Judge(symptoms.Evidence{Now: full.Listener, Before: full.Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: full.Listener, Before: full.Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.NotContains(t, v.Summary, "clients that came before")
 }
 
@@ -128,7 +128,7 @@ func TestRefusedInTheWrongNamespace(t *testing.T) {
 	elsewhere(l)
 	l.Losses = &model.Losses{Clients: &model.Clients{Observed: 2 * time.Second}}
 	l.Losses.Clients.Outcomes[model.ClientRefused] = 5
-	e := symptoms.Evidence{Now: l, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}
+	e := symptoms.Input{Now: l, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}
 	v := AddClients(Judge(e, reading.DefaultThresholds()), l, e.Interval)
 	require.Equal(t, model.StatusWarning, v.Status)
 	require.Contains(t, v.Summary, "5 clients were refused")

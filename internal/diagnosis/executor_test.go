@@ -27,14 +27,14 @@ func TestSharedExecutor(t *testing.T) {
 	for i := range listeners {
 		l := &listeners[i]
 		require.Equal(t, &model.SharedPool{Connectors: 2, Busy: new(8), Waiting: 14}, l.Connector.Shared)
-		v := Judge(symptoms.Evidence{Now: l, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: l, Sysctl: sysctls()}, reading.DefaultThresholds())
 		require.Equal(t, model.StatusSaturated, v.Status)
 		require.Equal(t, model.CauseMaxThreads, v.Cause, "one place in the queue is free")
 	}
 
 	listeners = []model.Listener{shared(6, 12), shared(2, 3)}
 	reading.ShareExecutors(listeners)
-	v := Judge(symptoms.Evidence{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseExecutorQueue, v.Cause)
 
 	listeners = []model.Listener{shared(6, 12), shared(2, 3)}
@@ -52,7 +52,7 @@ func TestSharedExecutor(t *testing.T) {
 	reading.ShareExecutors(listeners)
 	_, known = listeners[0].BusyThreads()
 	require.Equal(t, model.BusyShared, known)
-	v = Judge(symptoms.Evidence{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
+	v = Judge(symptoms.Input{Now: &listeners[0], Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 	require.NotContains(t, v.Findings[0].Evidence, "6 of 8 threads busy")
 }

@@ -19,7 +19,7 @@ func (j *judge) findings(v model.Verdict) []model.Finding {
 			out = append(out, f)
 		}
 	}
-	for _, c := range j.ownFindings(v) {
+	for _, c := range j.findingCauses(v) {
 		add(model.Finding{Code: string(c), Severity: severity(v, c), Evidence: j.evidence(c, v), Advice: j.advice(c, v)})
 	}
 	if v.Cause == model.CauseNone && v.Status != model.StatusOK && !j.onlyStands(v) && !j.s.FailsUnseen() {
@@ -37,9 +37,9 @@ func (j *judge) findings(v model.Verdict) []model.Finding {
 	return out
 }
 
-// ownFindings are the causes worth a finding of their own: the verdict's, and what
+// findingCauses are the causes worth a finding of their own: the verdict's, and what
 // follows it in the chain. All of them mention the accept queue.
-func (j *judge) ownFindings(v model.Verdict) []model.Cause {
+func (j *judge) findingCauses(v model.Verdict) []model.Cause {
 	var out []model.Cause
 	switch v.Cause {
 	case model.CauseNone:

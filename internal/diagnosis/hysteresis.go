@@ -54,7 +54,7 @@ func (h *Hysteresis) Apply(now time.Time, v model.Verdict) model.Verdict {
 			return h.show(now, v)
 		}
 	}
-	return h.held(now)
+	return h.shownBefore(now)
 }
 
 // behind: what the busy threads wait for, or what keeps them from running, is known now, which
@@ -81,8 +81,8 @@ func (h *Hysteresis) show(now time.Time, v model.Verdict) model.Verdict {
 	return v
 }
 
-// held is the verdict shown before, with its age: its numbers are those of that moment.
-func (h *Hysteresis) held(now time.Time) model.Verdict {
+// shownBefore is the verdict shown before, with its age: its numbers are those of that moment.
+func (h *Hysteresis) shownBefore(now time.Time) model.Verdict {
 	v := h.state.Verdict
 	if age := now.Sub(h.state.Last); age > 0 {
 		v.Summary += " (As of " + phrase.Seconds(age) + " ago: it may be over.)"

@@ -53,7 +53,7 @@ func TestLimitInForceIsInferredFromTheAcceptor(t *testing.T) {
 func TestAQueueThatStandsIsSaid(t *testing.T) {
 	l := tomcat(200, 8192, 100).pool(15).inService(15).queue(45, 5*time.Second)
 	l.Connections.Reset = new(0)
-	v := Judge(symptoms.Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.StatusWarning, v.Status)
 	require.Empty(t, v.Cause)
 	require.Contains(t, v.Summary, "45 connections wait in the accept queue")
@@ -64,6 +64,6 @@ func TestAQueueThatStandsIsSaid(t *testing.T) {
 	require.Equal(t, []string{"queue_stands"}, codes)
 
 	l.AcceptQueue.OldestWait = new(500 * time.Millisecond)
-	v = Judge(symptoms.Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v = Judge(symptoms.Input{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.StatusOK, v.Status, "it may be about to be taken")
 }

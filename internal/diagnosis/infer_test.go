@@ -18,7 +18,7 @@ func TestInfer(t *testing.T) {
 	require.Equal(t, 7, got.MaxThreads.Value)
 	require.Equal(t, model.SourceInferred, got.MaxThreads.Kind)
 	require.Contains(t, got.MaxThreads.Note, "configured is 30")
-	v := Judge(symptoms.Evidence{Now: with(code(), got), Before: with(code(), got)}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: with(code(), got), Before: with(code(), got)}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 
 	nowhere := func() *model.Listener {
@@ -28,7 +28,7 @@ func TestInfer(t *testing.T) {
 	}
 	got, before := reading.Infer(nowhere(), nowhere(), 0)
 	require.Equal(t, 7, got.MaxThreads.Value, "it is set nowhere that can be read")
-	v = Judge(symptoms.Evidence{Now: with(nowhere(), got), Before: before}, reading.DefaultThresholds())
+	v = Judge(symptoms.Input{Now: with(nowhere(), got), Before: before}, reading.DefaultThresholds())
 	require.Equal(t, model.CauseMaxThreads, v.Cause)
 	other := nowhere()
 	other.Connector.Server = "jvm"
@@ -131,7 +131,7 @@ func TestAPoolAboveItsConfiguredSize(t *testing.T) {
 	now.Connector, _ = reading.Infer(seen(28, 28, 0), now, 0)
 	require.True(t, now.Connector.MaxThreads.Uncertain)
 	require.Contains(t, now.Connector.MaxThreads.Note, "the pool has 30 threads")
-	v := Judge(symptoms.Evidence{Now: now, Before: seen(28, 28, 0), Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: now, Before: seen(28, 28, 0), Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, model.StatusOK, v.Status)
 	require.NotContains(t, v.Summary, "of 6 threads")
 	for _, l := range reading.Headroom(now, nil, 0, sysctls(), reading.DefaultThresholds()) {

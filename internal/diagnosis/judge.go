@@ -15,7 +15,7 @@ type judge struct {
 	numbers   string // see okNumbers
 }
 
-func newJudge(e symptoms.Evidence, all []causes.Cause, t reading.Thresholds) *judge {
+func newJudge(e symptoms.Input, all []causes.Cause, t reading.Thresholds) *judge {
 	return &judge{s: symptoms.Of(e, t), catalogue: all}
 }
 

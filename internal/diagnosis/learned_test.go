@@ -45,7 +45,7 @@ func TestSettingsThatWereReadLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			was := *c.before.Listener
-			v := Judge(symptoms.Evidence{Now: full().Listener, Before: c.before.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: full().Listener, Before: c.before.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.want, v.Status, v.Summary)
 			require.Equal(t, was, *c.before.Listener, "what was handed on does not change")
 		})

@@ -45,7 +45,7 @@ func TestQuiet(t *testing.T) {
 func TestTheVerdictIsOfTheLastSeconds(t *testing.T) {
 	l := tomcat(20, 60, 20).inService(20).waiting(40).queue(21, time.Second).lost(model.CauseMaxConnections, model.PacketSYN, 900)
 	l.Lately = &model.Lately{Span: 10 * time.Second}
-	seen := symptoms.Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+	seen := symptoms.Input{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 	require.Equal(t, saturated, Judge(seen, reading.DefaultThresholds()).Status)
 
 	l.Lately.Losses = model.Losses{DroppedPackets: 7, By: []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: 7}}}

@@ -55,7 +55,7 @@ func TestAdviseThrottled(t *testing.T) {
 	advised := func(limit *float64, kept, used time.Duration) string {
 		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
 		now.Process.CPULimit = limit
-		s := symptoms.Of(symptoms.Evidence{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, reading.DefaultThresholds())
+		s := symptoms.Of(symptoms.Input{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, reading.DefaultThresholds())
 		return causes.AdviseThrottled(s)
 	}
 	require.Contains(t, advised(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")

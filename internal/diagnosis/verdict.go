@@ -19,7 +19,7 @@ import (
 )
 
 // Judge says what state a listener is in, which limit is the cause, and what to do.
-func Judge(e symptoms.Evidence, t reading.Thresholds) model.Verdict {
+func Judge(e symptoms.Input, t reading.Thresholds) model.Verdict {
 	if e.Now == nil {
 		return model.Verdict{}
 	}
@@ -44,7 +44,7 @@ func Again(at time.Time, l *model.Listener, t reading.Thresholds) (v model.Verdi
 	if b == nil {
 		return model.Verdict{}, false
 	}
-	e := symptoms.Evidence{
+	e := symptoms.Input{
 		Now: l, Before: b.Before, First: b.First, Elapsed: b.Elapsed, Interval: b.Interval,
 		Delta: b.Delta, Sysctl: b.Sysctl, Closed: b.Closed, Shown: b.Shown,
 	}

@@ -46,8 +46,8 @@ func inServiceFor(d time.Duration) func(*model.Listener) {
 }
 
 // since is the interval of which a snapshot speaks.
-func since(d time.Duration) func(*symptoms.Evidence) {
-	return func(e *symptoms.Evidence) { e.Interval = d }
+func since(d time.Duration) func(*symptoms.Input) {
+	return func(e *symptoms.Input) { e.Interval = d }
 }
 
 func stillTry(n int) func(*model.Listener) {
@@ -73,8 +73,8 @@ func boundTo(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
 }
 
-func moved(counter string, n uint64) func(*symptoms.Evidence) {
-	return func(e *symptoms.Evidence) { e.Delta[counter] = n }
+func moved(counter string, n uint64) func(*symptoms.Input) {
+	return func(e *symptoms.Input) { e.Delta[counter] = n }
 }
 
 // theDead is a server of 5 threads at its limit of 100 connections, in most of which nobody
@@ -415,20 +415,20 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "no counter accounts for them, and those of connection tracking and of the rules are known", status: losing, cause: model.CauseBeforeListener,
-			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta[causes.ConntrackDrop], e.Delta[model.RulesRead] = 0, 1
 			},
 		},
 		{
 			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
-			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta[causes.ConntrackDrop] = 31
 				e.Sysctl = map[string]int{"nf_conntrack_count": 262145, "nf_conntrack_max": 262144}
 			},
 		},
 		{
 			name: "connection tracking cannot insert what an address translation makes alike", status: losing, cause: model.CauseBeforeListener,
-			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Evidence) {
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta[causes.ConntrackDrop], e.Delta[causes.ConntrackInsert] = 31, 31
 			},
 		},
@@ -543,31 +543,31 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "uploads that are rejected, and handshakes are not followed", status: warning, cause: model.CauseServerResets,
-			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
 		},
 		{
 			name: "connections closed unread whose other end is on this machine: by whom is not known", status: warning, cause: model.CauseServerResets,
-			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) {
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta["TCPAbortOnClose"], e.Delta["EstabResets"], e.Delta["PassiveOpens"] = 35, 35, 40
 			},
 		},
 		{
 			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
-			now: fresh(), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
 		},
 		{
 			name: "a proxy asks on connections that keepAliveTimeout has closed", status: warning, cause: model.CauseServerResets,
-			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
 		},
 		{
 			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},
 			now:    fresh().do(closing(10)).with(model.ClientClosed, 80).do(func(l *model.Listener) { l.Connector.MaxThreads = nil }),
 			before: fresh().with(model.ClientClosed, 75).do(func(l *model.Listener) { l.Connector.MaxThreads = nil }),
-			change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 13, 40 },
+			change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 13, 40 },
 		},
 		{
 			name: "RSTs to a port without a listener, beside an idle server", status: ok,
-			now: fresh().do(closing(2)), before: fresh(), change: func(e *symptoms.Evidence) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 1000, 3 },
+			now: fresh().do(closing(2)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 1000, 3 },
 		},
 		{
 			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},
@@ -588,7 +588,7 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,
-			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5} },
+			now: fresh().do(outcome(model.ClientReset, 5)), before: fresh(), change: func(e *symptoms.Input) { e.Closed = &model.Closed{Queued: 5} },
 		},
 
 		// Waiting for a CPU is no cause where the handlers do not.

@@ -18,7 +18,7 @@ func scenariosConfused() []scenario {
 		},
 		{
 			name: "F2 acceptCount 5000, somaxconn 128", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
+			change: func(e *symptoms.Input) { e.Sysctl["somaxconn"] = 128 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
@@ -29,18 +29,18 @@ func scenariosConfused() []scenario {
 		{
 			name: "acceptCount 5000 from the jar, somaxconn in force, the environment cannot be read",
 			now:  tomcat(200, 8192, 5000).do(clampTo(128, 5000)).do(uncertainAcceptCount), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
+			change: func(e *symptoms.Input) { e.Sysctl["somaxconn"] = 128 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 a burst meets the clamped queue", before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
 			now:    tomcat(200, 8192, 5000).do(clampTo(128, 5000)).inService(150).lost(model.CauseSlowAccept, syn, 340),
-			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 },
+			change: func(e *symptoms.Input) { e.Sysctl["somaxconn"] = 128 },
 			status: losing, cause: model.CauseBacklogClamped, chain: chainOf(acceptQueue), codes: []string{clampedFinding},
 		},
 		{
 			name: "F2 somaxconn was raised after the start", now: tomcat(200, 8192, 5000).do(clampTo(128, 5000)), before: tomcat(200, 8192, 5000).do(clampTo(128, 5000)),
-			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 65535 },
+			change: func(e *symptoms.Input) { e.Sysctl["somaxconn"] = 65535 },
 			status: ok, cause: model.CauseBacklogClamped, codes: []string{clampedFinding},
 		},
 		{
@@ -65,22 +65,22 @@ func scenariosConfused() []scenario {
 		},
 		{
 			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: model.CauseNoListener,
-			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"OutRsts": 31} },
+			change: func(e *symptoms.Input) { e.Delta = model.Counters{"OutRsts": 31} },
 		},
 		{
 			name: "F6 graceful shutdown with clients queued", now: nothing(), status: down, cause: model.CauseListenerClosed,
-			change: func(e *symptoms.Evidence) {
+			change: func(e *symptoms.Input) {
 				e.Closed = &model.Closed{Queued: 5, Ago: time.Second}
 				e.Delta = model.Counters{"OutRsts": 9, "EstabResets": 5}
 			},
 		},
 		{
 			name: "F6 and the listener is back", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: 20 * time.Second} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Input) { e.Closed = &model.Closed{Queued: 5, Ago: 20 * time.Second} },
 		},
 		{
 			name: "F6 one of two sockets with SO_REUSEPORT closes", now: tomcat(200, 8192, 100).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }), before: tomcat(200, 8192, 100),
-			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Evidence) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second, Part: true} },
+			status: losing, cause: model.CauseListenerClosed, change: func(e *symptoms.Input) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second, Part: true} },
 		},
 		{
 			name: "F6 and the one that took its place drops", now: tomcat(200, 8192, 100).lost(model.CauseSlowAccept, syn, 30).do(func(l *model.Listener) { l.Losses.QueueResets = 5 }),
@@ -88,7 +88,7 @@ func scenariosConfused() []scenario {
 		},
 		{
 			name: "F7 the other connector drops", status: ok, now: tomcat(200, 8192, 100).inService(20).do(func(l *model.Listener) { l.Losses.Unattributed = 40 }),
-			before: tomcat(200, 8192, 100).inService(22), change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
+			before: tomcat(200, 8192, 100).inService(22), change: func(e *symptoms.Input) { e.Delta = model.Counters{"ListenDrops": 40, "ListenOverflows": 40} },
 			codes: []string{"unattributed_drops"},
 		},
 		{
@@ -207,7 +207,7 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),
-			change: func(e *symptoms.Evidence) { e.Elapsed = 2 * time.Second },
+			change: func(e *symptoms.Input) { e.Elapsed = 2 * time.Second },
 			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
@@ -278,19 +278,19 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "drops at the SYN queue without cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100).lost(model.CauseSynBacklog, syn, 5000).do(func(l *model.Listener) { l.SynBacklog.Length = 101 }),
-			change: func(e *symptoms.Evidence) {
+			change: func(e *symptoms.Input) {
 				e.Sysctl["tcp_syncookies"], e.Delta = 0, model.Counters{"TCPReqQFullDrop": 5000, "ListenDrops": 5000}
 			},
 			status: losing, cause: model.CauseSynBacklog, chain: chainOf(model.CauseSynBacklog),
 		},
 		{
 			name: "the SYN queue overflows with cookies", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"SyncookiesSent": 812} },
+			change: func(e *symptoms.Input) { e.Delta = model.Counters{"SyncookiesSent": 812} },
 			status: ok, codes: []string{"syncookies"},
 		},
 		{
 			name: "TCP memory pressure", before: tomcat(200, 8192, 100), now: tomcat(200, 8192, 100),
-			change: func(e *symptoms.Evidence) { e.Delta = model.Counters{"TCPMemoryPressures": 3} },
+			change: func(e *symptoms.Input) { e.Delta = model.Counters{"TCPMemoryPressures": 3} },
 			status: ok, codes: []string{"tcp_memory_pressure"},
 		},
 	}
@@ -470,9 +470,9 @@ func scenariosUnknown() []scenario {
 }
 
 // first: another snapshot will follow.
-func first(e *symptoms.Evidence) { e.First = true }
+func first(e *symptoms.Input) { e.First = true }
 
-func minute(e *symptoms.Evidence) { e.Interval = time.Minute }
+func minute(e *symptoms.Input) { e.Interval = time.Minute }
 
 // bounded gives the executor a queue of 100 places.
 func bounded(l *model.Listener) {

@@ -54,7 +54,7 @@ func TestJudgeBusyButHealthyForAnHour(t *testing.T) {
 				now, thresholds := c.look(r), reading.DefaultThresholds()
 				ago := min(second, 15+second%15)
 				now.Limits = reading.Headroom(now.Listener, past[second-ago].Listener, time.Duration(ago)*time.Second, sysctls(), thresholds)
-				e := symptoms.Evidence{Now: now.Listener, Before: past[second-1].Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+				e := symptoms.Input{Now: now.Listener, Before: past[second-1].Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 				v := h.Apply(start.Add(time.Duration(second)*time.Second), Judge(e, thresholds))
 				require.Equal(t, ok.String(), v.Status.String(), "second %d: %s", second, v.Summary)
 				for _, f := range v.Findings {
@@ -71,7 +71,7 @@ func TestJudgeWarnsOfWhatFills(t *testing.T) {
 	conns := func(n int) look { return tomcat(200, 8192, 100).do(virtual).inService(n) }
 	now := conns(6700)
 	now.Limits = reading.Headroom(now.Listener, conns(5700).Listener, 20*time.Second, sysctls(), reading.DefaultThresholds())
-	v := Judge(symptoms.Evidence{Now: now.Listener, Before: conns(6650).Listener, Elapsed: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: now.Listener, Before: conns(6650).Listener, Elapsed: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, warning, v.Status, v.Summary)
 	require.Equal(t, maxConns, v.Cause)
 	require.Contains(t, v.Summary, "at this rate the limit is reached in about 30 s")
@@ -82,7 +82,7 @@ func TestJudgeWarnsOfWhatFills(t *testing.T) {
 func TestThreadsAreRaisedAboveWhatIsSet(t *testing.T) {
 	for waiting := range 12 {
 		k := tomcat(200, 8192, 100).pool(200).inService(190).waiting(waiting)
-		s := symptoms.Of(symptoms.Evidence{Now: k.Listener}, reading.DefaultThresholds())
+		s := symptoms.Of(symptoms.Input{Now: k.Listener}, reading.DefaultThresholds())
 		require.NotContains(t, causes.AdviseThreads(s, model.Verdict{Cause: threads}), "from 200 to 200")
 	}
 }

@@ -22,7 +22,7 @@ func from(n int) func(*model.Listener) {
 // nothing is said of it.
 func TestOnePeer(t *testing.T) {
 	said := func(l look) string {
-		v := Judge(symptoms.Evidence{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
 		for _, f := range v.Findings {
 			if f.Code == "one_peer" {
 				return f.Evidence
@@ -43,7 +43,7 @@ func TestOnePeer(t *testing.T) {
 func TestSomebodyWaitsAtLimitsUnknown(t *testing.T) {
 	l := tomcat(7, 6, 15).inService(6).queue(11, 5*time.Second)
 	l.Connector.MaxConnections, l.Connector.MaxThreads = nil, nil
-	v := Judge(symptoms.Evidence{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: l.Listener, Before: l.Listener, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Contains(t, v.Summary, "11 connections wait in the accept queue (capacity 16), and why is unknown while maxConnections is not known")
 }
 

@@ -96,7 +96,7 @@ func TestJudgeHoldsForAnyEvidence(t *testing.T) {
 	}
 	for seed := range uint64(20000) {
 		r := rand.New(rand.NewPCG(seed, 9))
-		e := symptoms.Evidence{Now: anyListener(r), Interval: time.Duration(r.IntN(61)) * time.Second}
+		e := symptoms.Input{Now: anyListener(r), Interval: time.Duration(r.IntN(61)) * time.Second}
 		if r.IntN(4) > 0 {
 			e.Before, e.Elapsed = anyListener(r), time.Duration(r.IntN(3))*time.Second
 		}
@@ -157,7 +157,7 @@ func TestJudgeNoFalseAlarm(t *testing.T) {
 	before := shape()
 	for range 3600 {
 		now := shape().do(totals(30*time.Millisecond, 0, 300*time.Millisecond))
-		e := symptoms.Evidence{Now: now.Listener, Before: before.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+		e := symptoms.Input{Now: now.Listener, Before: before.Listener, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 		v := Judge(e, reading.DefaultThresholds())
 		require.Equal(t, ok, v.Status, v.Summary)
 		before = now

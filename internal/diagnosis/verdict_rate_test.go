@@ -14,16 +14,16 @@ import (
 func TestAcceptRate(t *testing.T) {
 	full := func(oldest time.Duration) look { return tomcat(1, 1, 99).queue(100, oldest) }
 	for name, c := range map[string]struct {
-		e    symptoms.Evidence
+		e    symptoms.Input
 		want float64 // 0: not known
 	}{
-		"full, and 100 came in 2.5 s":     {symptoms.Evidence{Now: full(2500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 40},
-		"one look":                        {symptoms.Evidence{Now: full(2500 * time.Millisecond).Listener}, 0},
-		"still the same oldest":           {symptoms.Evidence{Now: full(3500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 0},
-		"the queue was not full":          {symptoms.Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).queue(60, time.Second).Listener, Elapsed: time.Second}, 0},
-		"the scan has not seen how old":   {symptoms.Evidence{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).Listener, Elapsed: time.Second}, 0},
-		"two looks at the same moment":    {symptoms.Evidence{Now: full(time.Second).Listener, Before: full(time.Second).Listener}, 100},
-		"the oldest came this very jiffy": {symptoms.Evidence{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
+		"full, and 100 came in 2.5 s":     {symptoms.Input{Now: full(2500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 40},
+		"one look":                        {symptoms.Input{Now: full(2500 * time.Millisecond).Listener}, 0},
+		"still the same oldest":           {symptoms.Input{Now: full(3500 * time.Millisecond).Listener, Before: full(2500 * time.Millisecond).Listener, Elapsed: time.Second}, 0},
+		"the queue was not full":          {symptoms.Input{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).queue(60, time.Second).Listener, Elapsed: time.Second}, 0},
+		"the scan has not seen how old":   {symptoms.Input{Now: full(time.Second).Listener, Before: tomcat(1, 1, 99).Listener, Elapsed: time.Second}, 0},
+		"two looks at the same moment":    {symptoms.Input{Now: full(time.Second).Listener, Before: full(time.Second).Listener}, 100},
+		"the oldest came this very jiffy": {symptoms.Input{Now: full(0).Listener, Before: full(0).Listener, Elapsed: time.Second}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := symptoms.Of(c.e, reading.DefaultThresholds())

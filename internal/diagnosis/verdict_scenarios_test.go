@@ -14,7 +14,7 @@ type scenario struct {
 	name   string
 	now    look
 	before look // zero: a single snapshot
-	change func(*symptoms.Evidence)
+	change func(*symptoms.Input)
 
 	status model.Status
 	cause  model.Cause
@@ -136,7 +136,7 @@ func scenariosMVC() []scenario {
 		{
 			name: "A8 accept-count 2000 where somaxconn is 128", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 			now: a5().lost(maxConns, syn, 1679).queue(129, 4*time.Second).do(clampTo(128, 2000)), before: a5().queue(129, 3*time.Second).do(clampTo(128, 2000)),
-			change: func(e *symptoms.Evidence) { e.Sysctl["somaxconn"] = 128 }, codes: []string{clampedFinding},
+			change: func(e *symptoms.Input) { e.Sysctl["somaxconn"] = 128 }, codes: []string{clampedFinding},
 		},
 		{
 			name: "A9 threads = max-connections = accept-count = 1, 10 clients", before: a9(),
@@ -237,7 +237,7 @@ func scenariosMainSettings() []scenario {
 		},
 		{
 			name: "C3 with tcp_abort_on_overflow=1", before: c3().queue(2, 0), now: c3().lost(maxConns, ack, 2),
-			change: func(e *symptoms.Evidence) { e.Sysctl["tcp_abort_on_overflow"] = 1 },
+			change: func(e *symptoms.Input) { e.Sysctl["tcp_abort_on_overflow"] = 1 },
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns), codes: []string{"abort_on_overflow"},
 		},
 		{

@@ -91,7 +91,7 @@ func TestStarved(t *testing.T) {
 			}
 			limited, was := reading.Infer(before.Listener, now.Listener, 0)
 			now.Connector = limited
-			v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: now.Listener, Before: was, Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.status, v.Status, v.Summary)
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 			require.Contains(t, v.Summary, c.says)
@@ -125,7 +125,7 @@ func TestCPUBesideThreads(t *testing.T) {
 				}).Listener
 			}
 			now := full(c.waited, c.stood)
-			v := Judge(symptoms.Evidence{Now: now, Before: full(0, 0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: now, Before: full(0, 0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, saturated, v.Status)
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 			found := slices.ContainsFunc(v.Findings[1:], func(f model.Finding) bool { return f.Code == string(model.CauseCPUSaturated) })
@@ -155,7 +155,7 @@ func TestHandlersThatSleepWaitForNoCPU(t *testing.T) {
 					l.Process.Downstream = &model.Downstream{Workers: c.workers}
 				}).Listener
 			}
-			v := Judge(symptoms.Evidence{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.cause, v.Cause, v.Summary)
 		})
 	}
@@ -169,7 +169,7 @@ func TestNoMoreThreads(t *testing.T) {
 	now := full()
 	limited, was := reading.Infer(full().Listener, now.Listener, 0)
 	now.Connector = limited
-	v := Judge(symptoms.Evidence{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+	v := Judge(symptoms.Input{Now: now.Listener, Before: was, Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
 	require.Equal(t, threads, v.Cause)
 	require.Contains(t, v.Findings[0].Advice, "See pids_limit: no more threads than these can be started")
 	require.NotContains(t, v.Findings[0].Advice, "raise server.tomcat.threads.max")

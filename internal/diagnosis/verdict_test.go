@@ -17,8 +17,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func (s scenario) evidence() symptoms.Evidence {
-	e := symptoms.Evidence{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
+func (s scenario) evidence() symptoms.Input {
+	e := symptoms.Input{Now: s.now.Listener, Before: s.before.Listener, Sysctl: sysctls(), Delta: model.Counters{}}
 	if s.now.Losses != nil {
 		e.Interval = time.Second
 	}
@@ -220,7 +220,7 @@ func TestExecutorSentence(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := tomcat(20, 8192, 100).pool(20).inService(20).waiting(c.waiting).do(bounded)
 			l.Connector.MaxQueue.Value = c.places
-			v := Judge(symptoms.Evidence{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
+			v := Judge(symptoms.Input{Now: l.Listener, Sysctl: sysctls()}, reading.DefaultThresholds())
 			require.Equal(t, c.want, v.Summary)
 		})
 	}
@@ -229,7 +229,7 @@ func TestExecutorSentence(t *testing.T) {
 // Whatever a verdict is judged from must be kept, or it cannot be judged again.
 func TestBasisHoldsAllEvidence(t *testing.T) {
 	basis := reflect.TypeFor[model.Basis]()
-	for f := range reflect.TypeFor[symptoms.Evidence]().Fields() {
+	for f := range reflect.TypeFor[symptoms.Input]().Fields() {
 		if f.Name == "Now" {
 			continue
 		}
@@ -255,7 +255,7 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 		tomcat(20, 60, 20).inService(5),
 	} {
 		at = at.Add(time.Second)
-		e := symptoms.Evidence{Now: now.Listener, Before: before, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
+		e := symptoms.Input{Now: now.Listener, Before: before, Elapsed: time.Second, Interval: time.Minute, Sysctl: sysctls()}
 		now.Basis = e.Basis()
 		if i == 2 { // clients are known after what was judged
 			clients := &model.Clients{Observed: time.Minute}

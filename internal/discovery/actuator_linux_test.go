@@ -368,7 +368,7 @@ func TestActuatorIsNotQuoted(t *testing.T) {
 			}()
 			base, err := url.Parse("http://" + l.Addr().String())
 			require.NoError(t, err)
-			d := &door{namespace: ownNamespace, own: true, url: base}
+			d := &door{namespace: callersNamespace, local: true, url: base}
 			_, err = askMeter(t.Context(), actuatorClient(d), base.String(), "a", "")
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "SECRET")

@@ -34,7 +34,7 @@ type door struct {
 	url       *url.URL
 	// discovered: the URL stands in the process's own configuration.
 	discovered bool
-	own        bool             // the namespace is the caller's
+	local      bool             // the namespace is the caller's
 	sockets    []netip.AddrPort // of the process, on the URL's port
 	// guarded: what is sent is for this process's eyes only.
 	guarded bool
@@ -45,12 +45,12 @@ type door struct {
 // opened is the caller's own: the process's listeners were found there, and no
 // other could have been entered.
 func (d *Discoverer) doorOf(pid int, a Actuator, connectors match.Connectors) *door {
-	out := &door{proc: d.proc, pid: pid, namespace: ownNamespace, own: true, discovered: a.discovered}
+	out := &door{proc: d.proc, pid: pid, namespace: callersNamespace, local: true, discovered: a.discovered}
 	if pid != 0 {
 		theirs := d.proc.Path(pid, "ns", "net")
 		if info, err := os.Stat(theirs); err == nil {
-			here, err := os.Stat(ownNamespace)
-			out.own = err == nil && os.SameFile(here, info)
+			here, err := os.Stat(callersNamespace)
+			out.local = err == nil && os.SameFile(here, info)
 			out.namespace = theirs
 		} else if !errors.Is(err, fs.ErrPermission) {
 			out.err = err
@@ -63,7 +63,7 @@ func (d *Discoverer) doorOf(pid int, a Actuator, connectors match.Connectors) *d
 		return out
 	}
 	out.guarded = u.User != nil && pid != 0
-	if u.User != nil && !out.own && a.PID == 0 {
+	if u.User != nil && !out.local && a.PID == 0 {
 		out.err = errSecret
 		return out
 	}
@@ -82,7 +82,7 @@ func (d *door) addresses(ctx context.Context) ([]netip.Addr, error) {
 		sockets := d.sockets
 		if len(sockets) == 0 {
 			var err error
-			if sockets, err = d.ownSockets(portIn(d.url)); err != nil {
+			if sockets, err = d.processSockets(portIn(d.url)); err != nil {
 				return nil, err
 			}
 		}
@@ -94,7 +94,7 @@ func (d *door) addresses(ctx context.Context) ([]netip.Addr, error) {
 	if d.url.Hostname() == "localhost" {
 		return d.loopbacks(), nil
 	}
-	if !d.own {
+	if !d.local {
 		return nil, errName
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", d.url.Hostname())

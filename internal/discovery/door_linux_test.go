@@ -91,7 +91,7 @@ func TestCredentialsNeedAName(t *testing.T) {
 	defer func() { _, _ = s.Process.Kill(), s.Wait() }()
 	require.Eventually(t, func() bool { // it starts in ours
 		there, err := os.Stat(netns.Path("/proc", s.Process.Pid))
-		here, hereErr := os.Stat(ownNamespace)
+		here, hereErr := os.Stat(callersNamespace)
 		return err == nil && hereErr == nil && !os.SameFile(there, here)
 	}, time.Minute, 5*time.Millisecond)
 	d := inChildren(t)

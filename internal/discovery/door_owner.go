@@ -33,10 +33,10 @@ func (d *door) eachSocket(fn func(inode uint32) bool) error {
 	return err
 }
 
-// ownSockets are the process's listening sockets on a port that is not watched:
+// processSockets are the process's listening sockets on a port that is not watched:
 // with --port only the owners of the listeners asked for are known. Where somebody
 // listens there and the process's sockets cannot be seen, that is the error.
-func (d *door) ownSockets(port uint16) (own []netip.AddrPort, err error) {
+func (d *door) processSockets(port uint16) (own []netip.AddrPort, err error) {
 	there := map[uint32]netip.AddrPort{}
 	err = netns.Do(d.namespace, func() error {
 		conn, err := sockdiag.Dial()

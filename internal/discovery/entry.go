@@ -146,7 +146,7 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 func (d *Discoverer) absorb(e *entry, result *examine.Examination, jvm jvmFile, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e.jvm.keep(jvm)
+	e.jvm.replace(jvm)
 	now := d.now()
 	e.underway = nil
 	if errors.Is(err, examine.ErrOthersHang) {

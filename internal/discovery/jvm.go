@@ -23,8 +23,8 @@ func (d *Discoverer) adopt(r examine.Request, data examine.PerfData) jvmFile {
 	return jvmFile{file, err}
 }
 
-// keep replaces the file of before. What is open elsewhere stays open.
-func (f *jvmFile) keep(now jvmFile) {
+// replace replaces the file of before. What is open elsewhere stays open.
+func (f *jvmFile) replace(now jvmFile) {
 	switch {
 	case now.file != nil:
 		f.close()

@@ -9,9 +9,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// ownNamespace is the caller's network namespace, also where /proc shows
+// callersNamespace is the caller's network namespace, also where /proc shows
 // another pid namespace's processes.
-const ownNamespace = "/proc/thread-self/ns/net"
+const callersNamespace = "/proc/thread-self/ns/net"
 
 // DiscoverUnseen returns what the given Actuators report about listeners of the
 // caller's own network namespace whose process is not in this /proc: a sidecar

@@ -104,7 +104,7 @@ func (m *Moment) judgement(choose Choose) Judgement {
 	cause, strength := choose(m)
 	out := Judgement{Cause: cause, Strength: strength, Acceptor: m.acceptorState()}
 	if m.TurnsOver() {
-		out.Turned = m.turns.held
+		out.Turned = m.turns.slots
 	}
 	switch {
 	case strength == StrengthNone:

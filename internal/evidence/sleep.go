@@ -26,7 +26,7 @@ func (m *Moment) AtLatch() bool {
 	if !m.sameSleep() || !m.apart(m.latchApart()) || m.accepted() {
 		return false
 	}
-	return m.blind() || m.notHeld()
+	return m.blind() || m.withoutSafepoint()
 }
 
 func (m *Moment) latchApart() time.Duration {
@@ -65,8 +65,8 @@ func (m *Moment) accepted() bool {
 // blind: safepoints cannot be read.
 func (m *Moment) blind() bool { return !m.near.Safepoint.Known || !m.cur.Safepoint.Known }
 
-// notHeld says that no safepoint was the reason of a sleep.
-func (m *Moment) notHeld() bool { return m.sleptThrough() || m.undisturbed() }
+// withoutSafepoint says that no safepoint was the reason of a sleep.
+func (m *Moment) withoutSafepoint() bool { return m.sleptThrough() || m.undisturbed() }
 
 // undisturbed: no safepoint is under way, and none has begun or ended.
 func (m *Moment) undisturbed() bool {

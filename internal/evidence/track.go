@@ -3,8 +3,8 @@ package evidence
 import "time"
 
 const (
-	// keep is how many readings a Track compares with: those of a second and more.
-	keep = 16
+	// maxReadings is how many readings a Track compares with: those of a second and more.
+	maxReadings = 16
 	// rateFrom is how old a reading may be that rates are taken from.
 	rateFrom = 1500 * time.Millisecond
 )
@@ -15,7 +15,7 @@ const (
 type Track struct {
 	asleep Reading // the first reading of the acceptor's present sleep
 	quiet  Reading // the first of it since a safepoint began or ended
-	past   [keep]Reading
+	past   [maxReadings]Reading
 	n      int // readings so far
 	turns  turnover
 }
@@ -47,14 +47,14 @@ func (t *Track) near(cur *Reading) *Reading {
 	if r := t.find(func(r *Reading) bool { return cur.Began.Sub(r.Ended) >= MinApart }); r != nil {
 		return r
 	}
-	return &t.past[max(0, t.n-1)%keep]
+	return &t.past[max(0, t.n-1)%maxReadings]
 }
 
 // wide is the reading to take rates from: the oldest of about a second.
 func (t *Track) wide(cur *Reading) *Reading {
 	old := cur.Began.Add(-rateFrom)
-	for i := max(0, t.n-keep); i < t.n; i++ {
-		if r := &t.past[i%keep]; r.Ended.After(old) {
+	for i := max(0, t.n-maxReadings); i < t.n; i++ {
+		if r := &t.past[i%maxReadings]; r.Ended.After(old) {
 			return r
 		}
 	}
@@ -63,8 +63,8 @@ func (t *Track) wide(cur *Reading) *Reading {
 
 // find is the latest reading that will do, nil where none does.
 func (t *Track) find(will func(*Reading) bool) *Reading {
-	for i := t.n - 1; i >= max(0, t.n-keep); i-- {
-		if r := &t.past[i%keep]; will(r) {
+	for i := t.n - 1; i >= max(0, t.n-maxReadings); i-- {
+		if r := &t.past[i%maxReadings]; will(r) {
 			return r
 		}
 	}
@@ -78,6 +78,6 @@ func (t *Track) push(cur Reading) {
 	if m := (Moment{near: &t.quiet, cur: &cur}); !m.sameSleep() || !m.undisturbed() {
 		t.quiet = cur
 	}
-	t.past[t.n%keep] = cur
+	t.past[t.n%maxReadings] = cur
 	t.n++
 }

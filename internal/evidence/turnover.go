@@ -17,7 +17,7 @@ const (
 // latch looks like from outside (LimitLatch.countUpOrAwait), whoever may read the acceptor. It
 // needs no limit to be known.
 type turnover struct {
-	held    int
+	slots   int
 	walks   int // that found as many
 	fewer   int // that found some fewer: slots that were free for a moment
 	others  int // of walks, those that found others than the walk before
@@ -38,15 +38,15 @@ func (t *turnover) take(r *Reading, p *Phases) {
 		return
 	}
 	switch {
-	case t.walks > 0 && p.SlotsInUse == t.held:
+	case t.walks > 0 && p.SlotsInUse == t.slots:
 		t.walks++
 		if p.Set != t.set {
 			t.others++
 		}
-	case t.walks > 0 && p.SlotsInUse < t.held && t.held-p.SlotsInUse <= max(1, t.held/10):
+	case t.walks > 0 && p.SlotsInUse < t.slots && t.slots-p.SlotsInUse <= max(1, t.slots/10):
 		t.fewer++
 	default:
-		*t = turnover{held: p.SlotsInUse, walks: 1, since: at}
+		*t = turnover{slots: p.SlotsInUse, walks: 1, since: at}
 	}
 	if r.Acceptor.Activity == Runnable {
 		t.running++
@@ -56,7 +56,7 @@ func (t *turnover) take(r *Reading, p *Phases) {
 
 // shown: that often, that long, and not because the acceptor lacked a CPU.
 func (t *turnover) shown() bool {
-	return t.held > 0 && t.walks >= turnsFrom && t.walks > t.fewer && 3*t.running < t.walks+t.fewer &&
+	return t.slots > 0 && t.walks >= turnsFrom && t.walks > t.fewer && 3*t.running < t.walks+t.fewer &&
 		t.walked.Sub(t.since) >= turnsFor && t.others >= turnsOther
 }
 

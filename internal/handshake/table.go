@@ -17,7 +17,7 @@ type key struct {
 
 const (
 	chunkSize  = 128 // 8 KiB
-	keptChunks = 16  // 128 KiB
+	minChunks  = 16  // 128 KiB
 	leastIndex = 256
 	none       = int32(-1)
 
@@ -149,7 +149,7 @@ func (t *table) remove(i int32) {
 	a.chain, t.free = t.free, i
 	t.open--
 	switch {
-	case t.open == 0 && len(t.chunks) > keptChunks:
+	case t.open == 0 && len(t.chunks) > minChunks:
 		t.release()
 	case 16*t.open < len(t.buckets) && len(t.buckets) > leastIndex: // a small one stays in the cache
 		t.reindex(len(t.buckets) / 2)

@@ -41,7 +41,7 @@ func NewFS(mount string) (FS, error) {
 	if err != nil {
 		return FS{}, fmt.Errorf("hostproc: %q: %w", mount, err)
 	}
-	fs := FS{Machine: Machine{mount, proc}, cgroups: ownCgroupMounts(proc), buffers: &procfile.Buffers{}}
+	fs := FS{Machine: Machine{mount, proc}, cgroups: readersCgroupMounts(proc), buffers: &procfile.Buffers{}}
 	fs.fdCount = countsDescriptors(filepath.Join(mount, "self", "fd"))
 	self, err := os.Readlink(filepath.Join(mount, "self"))
 	fs.samePIDs = err == nil && self == strconv.Itoa(os.Getpid())
@@ -89,9 +89,9 @@ func (fs FS) Procfs() procfs.FS { return fs.proc }
 // Cgroups are the cgroup file systems we see ourselves.
 func (fs FS) Cgroups() []CgroupMount { return fs.cgroups }
 
-// OwnPIDs reports whether the mount shows the processes by the ids that kill(2)
+// SamePIDs reports whether the mount shows the processes by the ids that kill(2)
 // and SO_PEERCRED use here.
-func (fs FS) OwnPIDs() bool { return fs.samePIDs }
+func (fs FS) SamePIDs() bool { return fs.samePIDs }
 
 // CountsOpenFiles reports whether the kernel is asked for the number of open files, which
 // takes no longer for many files than for few.
@@ -125,9 +125,9 @@ func CgroupMounts(mounts []*procfs.MountInfo) []CgroupMount {
 	return out
 }
 
-// ownCgroupMounts are those of the reader. They are looked up once: nobody
+// readersCgroupMounts are those of the reader. They are looked up once: nobody
 // moves the cgroup file system of a running system.
-func ownCgroupMounts(proc procfs.FS) []CgroupMount {
+func readersCgroupMounts(proc procfs.FS) []CgroupMount {
 	self, err := proc.Self()
 	if err != nil { // a proc of another pid namespace
 		self, err = procfs.Self()

@@ -61,7 +61,7 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
 	h.mountinfo[1] = openHandle(fs, pid, "mountinfo")
 	h.foreign = fs.foreign(pid)
-	before, own := fs.ownRights(pid)
+	before, own := fs.rightsOf(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
 		if handle.Err = own; own == nil {
 			handle.File, handle.Err = FindFolder(fs.Path(pid, name))
@@ -97,7 +97,7 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err
 	if h.Process.StartTime != startTime {
 		return fs.Wrap(pid, "stat", ErrNoProcess)
 	}
-	now, own := fs.ownRights(pid)
+	now, own := fs.rightsOf(pid)
 	if own == nil && !now.equal(before) {
 		own = ErrSetID
 	}

@@ -72,10 +72,10 @@ const (
 	auxEGID = 14
 )
 
-// ownRights are a process's, and ErrSetID unless it runs as who started it. All its
+// rightsOf are a process's, and ErrSetID unless it runs as who started it. All its
 // ids are then equal now, and were when its program was started: the kernel keeps
 // the real and the effective ones of that moment out of the process's reach.
-func (fs FS) ownRights(pid int) (rights, error) {
+func (fs FS) rightsOf(pid int) (rights, error) {
 	status, err := os.ReadFile(fs.Path(pid, "status"))
 	if err != nil {
 		return rights{}, fs.Wrap(pid, "status", err)

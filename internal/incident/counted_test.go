@@ -46,7 +46,7 @@ func TestClientsThatAreKnownLateAreCounted(t *testing.T) {
 		require.EqualValues(t, 630, *s.TurnedAway)
 		in, err := d.open(s.ID)
 		require.NoError(t, err)
-		story, err := story.Tell(in)
+		story, err := story.Read(in)
 		require.NoError(t, err)
 		require.EqualValues(t, 630, *story.Summary.TurnedAway)
 	}

@@ -44,25 +44,25 @@ func TestForeignFiles(t *testing.T) {
 		"binary":  "\x7fELF\x02\x01\x01\x00\x00",
 		"endless": strings.Repeat("x", 3<<20),
 	} {
-		_, err := story.Tell(strings.NewReader(text))
+		_, err := story.Read(strings.NewReader(text))
 		require.ErrorIs(t, err, recording.ErrForeign, name)
 		require.NotContains(t, err.Error(), "\n")
 	}
 	for _, schema := range []string{"tcpdiag.snapshot/v1", "tcpdiag.recording/v0", "tcpdiag.recording/v", "tcpdiag.recording/v1.5"} {
 		other, err := recording.Line{Begin: &recording.Header{Schema: schema}}.Encode()
 		require.NoError(t, err)
-		_, err = story.Tell(bytes.NewReader(other))
+		_, err = story.Read(bytes.NewReader(other))
 		require.ErrorIs(t, err, recording.ErrForeign)
 		require.ErrorContains(t, err, schema)
 	}
 	newer, err := recording.Line{Begin: &recording.Header{Schema: "tcpdiag.recording/v3", Version: "9.0"}}.Encode()
 	require.NoError(t, err)
-	_, err = story.Tell(bytes.NewReader(newer))
+	_, err = story.Read(bytes.NewReader(newer))
 	require.ErrorIs(t, err, recording.ErrNewer)
 	require.EqualError(t, err, "recorded by a later version of tcpdiag (9.0): it is of format 3, this program reads formats up to 2")
 	none, err := recording.Line{Begin: &recording.Header{Schema: recording.Schema}}.Encode()
 	require.NoError(t, err)
-	_, err = story.Tell(bytes.NewReader(none))
+	_, err = story.Read(bytes.NewReader(none))
 	require.ErrorIs(t, err, story.ErrEmpty)
 }
 
@@ -71,7 +71,7 @@ func TestRecordingWithoutEnd(t *testing.T) {
 	begin, err := recording.Line{Begin: &recording.Header{Schema: recording.Schema}}.Encode()
 	require.NoError(t, err)
 	for name, endless := range map[string]string{"lines": strings.Repeat("x", 10_000) + "\n", "one line": "x"} {
-		_, err := story.Tell(io.MultiReader(bytes.NewReader(begin), strings.NewReader(strings.Repeat(endless, 2*recording.MaxRead/len(endless)))))
+		_, err := story.Read(io.MultiReader(bytes.NewReader(begin), strings.NewReader(strings.Repeat(endless, 2*recording.MaxRead/len(endless)))))
 		require.ErrorIs(t, err, recording.ErrLarge, name)
 	}
 }
@@ -89,7 +89,7 @@ func TestDamagedRecord(t *testing.T) {
 		_, same, _ := f.Replay()
 		require.True(t, same)
 	}
-	story, err := story.Tell(bytes.NewReader(bytes.Join(lines, nil)))
+	story, err := story.Read(bytes.NewReader(bytes.Join(lines, nil)))
 	require.NoError(t, err)
 	require.Equal(t, r.Damaged, story.Damaged)
 }
@@ -120,7 +120,7 @@ func FuzzRecording(f *testing.F) {
 				frame.Replay()
 				frame.Snapshot(&r.Header, frame.Listener.Verdict)
 			}
-			if s, err := story.Tell(bytes.NewReader(in)); err == nil && s.Summary.Frames == 0 {
+			if s, err := story.Read(bytes.NewReader(in)); err == nil && s.Summary.Frames == 0 {
 				t.Fatal("a story of nothing")
 			}
 		}

@@ -29,7 +29,7 @@ func openFolder(path string, group *int) (*folder, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, err
 	}
-	if err := ownLink(path); err != nil {
+	if err := trustedLink(path); err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(path)
@@ -48,9 +48,9 @@ func openFolder(path string, group *int) (*folder, error) {
 	return f, nil
 }
 
-// ownLink refuses a symbolic link that somebody else than root or the agent's own user made: who made it
+// trustedLink refuses a symbolic link that somebody else than root or the agent's own user made: who made it
 // may let it lead elsewhere. systemd makes one for a service with DynamicUser=.
-func ownLink(path string) error {
+func trustedLink(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err

@@ -70,14 +70,14 @@ func (l *Library) Open(id string) (*os.File, error) {
 	return in, nil
 }
 
-// Tell reads a recording. The error is ErrUnknown where there is none of that ID.
-func (l *Library) Tell(id string) (*story.Story, error) {
+// Read reads a recording. The error is ErrUnknown where there is none of that ID.
+func (l *Library) Read(id string) (*story.Story, error) {
 	in, err := l.Open(id)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
-	s, err := Tell(in)
+	s, err := Read(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(id), err)
 	}
@@ -85,10 +85,10 @@ func (l *Library) Tell(id string) (*story.Story, error) {
 	return s, nil
 }
 
-// Tell reads a recording. A file that has no end, and was not written for a while, is one whose agent
+// Read reads a recording. A file that has no end, and was not written for a while, is one whose agent
 // was killed.
-func Tell(in io.Reader) (*story.Story, error) {
-	s, err := story.Tell(in)
+func Read(in io.Reader) (*story.Story, error) {
+	s, err := story.Read(in)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (v *life) next(kind trouble) *model.Snapshot {
 		return s
 	}
 	l := v.look(kind, elapsed)
-	e := symptoms.Evidence{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
+	e := symptoms.Input{Now: l, Before: v.listener, Elapsed: elapsed, Interval: time.Minute, Sysctl: map[string]int{"somaxconn": 4096, "tcp_syncookies": 1}}
 	if v.listener != nil && l.Listening() {
 		e.Shown = new(v.hysteresis.Shown())
 	}

@@ -60,7 +60,7 @@ func TestReadersKnowThatAnAgentWasKilled(t *testing.T) {
 		list, err := l.List()
 		require.NoError(t, err)
 		require.Len(t, list, 1)
-		s, err := l.Tell(id)
+		s, err := l.Read(id)
 		require.NoError(t, err)
 		return list[0], s.Summary
 	}

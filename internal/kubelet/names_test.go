@@ -263,8 +263,8 @@ func TestUnavailable(t *testing.T) {
 
 func TestOwn(t *testing.T) {
 	env := map[string]string{"POD_NAME": "orders-1", "POD_NAMESPACE": "shop", "POD_UID": uid, "CONTAINER": "app"}
-	own := func(change map[string]string, byCgroup string) Own {
-		o := NewOwn(func(name string) string {
+	own := func(change map[string]string, byCgroup string) Self {
+		o := NewSelf(func(name string) string {
 			if v, ok := change[name]; ok {
 				return v
 			}
@@ -285,7 +285,7 @@ func TestOwn(t *testing.T) {
 	host.shared = true
 	require.Nil(t, host.Of(cgroup.Pod{}), "the node's network")
 	require.Equal(t, want, host.Of(cgroup.Pod{UID: uid}))
-	require.Nil(t, Own{}.Of(cgroup.Pod{}))
+	require.Nil(t, Self{}.Of(cgroup.Pod{}))
 }
 
 // Fifty pods of twelve workloads, ten of which are replaced each second for five minutes: those of a

@@ -201,7 +201,7 @@ func charts(l, before *api.RunListener, slo float64) (out []chart) {
 	}
 	offered := func(p *api.RunPoint) *uint64 { return p.Offered }
 	served := func(p *api.RunPoint) *uint64 { return p.Served }
-	kept := l.Knee != nil && l.Knee.Kept
+	kept := l.Knee != nil && l.Knee.KeepAlive
 	if !kept && slices.ContainsFunc(c.Points, func(p api.RunPoint) bool { return p.Answered != nil }) {
 		served = func(p *api.RunPoint) *uint64 { return p.Answered } // when it was, and not when it was sure that it would be
 	}

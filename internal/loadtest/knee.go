@@ -19,14 +19,14 @@ type Knee struct {
 	Rate, Error float64
 	// Beyond is the rate in the first second that lost clients or answered them late, 0 where
 	// none did.
-	Beyond float64
-	Over   time.Duration // what rates are averaged over
-	Inside int           // clients inside at once, accepted and queued, before any was lost; unknown: -1
-	Burst  *Burst        // nil where clients kept coming
-	Kept   bool          // connections are kept: Rate is of them and not of requests
-	Late   bool          // the time that a client may wait ended it, and not a loss
-	Cause  model.Cause   // the limit that ended it
-	Exact  bool          // of handshakes, else of connections that the kernel made
+	Beyond    float64
+	Over      time.Duration // what rates are averaged over
+	Inside    int           // clients inside at once, accepted and queued, before any was lost; unknown: -1
+	Burst     *Burst        // nil where clients kept coming
+	KeepAlive bool          // connections are kept: Rate is of them and not of requests
+	Late      bool          // the time that a client may wait ended it, and not a loss
+	Cause     model.Cause   // the limit that ended it
+	Exact     bool          // of handshakes, else of connections that the kernel made
 }
 
 // Burst is how many of the clients that came at once were served.
@@ -51,7 +51,7 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	if first < 0 {
 		return nil
 	}
-	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), Kept: c.kept()}
+	k := &Knee{Inside: unknown, Exact: c.tapped, Over: max(kneeOver, c.Width), KeepAlive: c.keepAlive()}
 	end := c.ended(first, slo, k)
 	for i := first; i < min(end, len(c.Points)); i++ {
 		p := &c.Points[i]
@@ -68,7 +68,7 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	}
 	c.sustained(k, first, end)
 	c.bounded(k, first)
-	if _, lasted := c.peakRate(); lasted <= burst && c.tapped && !k.Kept {
+	if _, lasted := c.peakRate(); lasted <= burst && c.tapped && !k.KeepAlive {
 		c.atOnce(k, first, slo)
 	}
 	return k
@@ -181,7 +181,7 @@ func (c *Course) back(first, to int, long time.Duration) int {
 // bounded takes no more for served than ever was answered over that time: clients who find no
 // answer are lost some seconds after they came, and until then more may come.
 func (c *Course) bounded(k *Knee, first int) {
-	if !k.Reached || !c.SeesAnswers() || k.Kept {
+	if !k.Reached || !c.SeesAnswers() || k.KeepAlive {
 		return
 	}
 	most := 0.
@@ -240,9 +240,9 @@ func (c *Course) answeredWithin(first int, slo time.Duration) (n, err int) {
 	return int(sum), 0
 }
 
-// kept reports whether connections had more than one request each: many of them were between two,
+// keepAlive reports whether connections had more than one request each: many of them were between two,
 // or they lasted for much longer than an answer takes.
-func (c *Course) kept() bool {
+func (c *Course) keepAlive() bool {
 	if c.idleShare() > mostIdle {
 		return true
 	}

@@ -138,7 +138,7 @@ func TestSettingsForKeptConnections(t *testing.T) {
 	require.True(t, r.Settings.Counted)
 	require.Equal(t, plan.Limits{Threads: 2, MaxConnections: 10, AcceptCount: 5}, *r.Settings.Limits)
 	require.Equal(t, 20, r.Settings.Twice.MaxConnections)
-	require.True(t, r.Knee.Kept)
+	require.True(t, r.Knee.KeepAlive)
 	require.Equal(t, 10, r.Knee.Inside)
 }
 

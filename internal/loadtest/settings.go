@@ -50,7 +50,7 @@ func (r *Result) newSettings(slo time.Duration, sysctl map[string]int) (*Setting
 	if err := r.simulated(); err != nil {
 		return nil, err
 	}
-	if r.kept() {
+	if r.keepAlive() {
 		return r.counted()
 	}
 	in, err := r.load(slo)
@@ -231,15 +231,15 @@ func (r *Result) times() (t times, err error) {
 
 // little sums what was inside, and what came out of it.
 type little struct {
-	busy, held, read float64 // of readings
-	answered, span   float64
+	busy, inside, read float64 // of readings
+	answered, span     float64
 }
 
 func (y *little) add(c *Course, i int) {
 	p := &c.Points[i]
 	y.answered, y.span = y.answered+float64(p.Answered), y.span+c.span(i, i).Seconds()
 	if p.Fresh {
-		y.busy, y.held, y.read = y.busy+float64(p.Busy), y.held+float64(p.Connections-p.Waiting), y.read+1
+		y.busy, y.inside, y.read = y.busy+float64(p.Busy), y.inside+float64(p.Connections-p.Waiting), y.read+1
 	}
 }
 
@@ -247,7 +247,7 @@ func (y *little) times() (service, held time.Duration) {
 	of := func(sum float64) time.Duration {
 		return time.Duration(math.Round(sum/y.read*y.span/y.answered*1e6)) * time.Microsecond
 	}
-	return of(y.busy), of(y.held)
+	return of(y.busy), of(y.inside)
 }
 
 // slowness is how many times as many are answered on average as over the slowest time, while a limit was

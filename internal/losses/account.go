@@ -12,7 +12,7 @@ import (
 type Account struct {
 	ID       model.ListenerID
 	LastSeen time.Time // listening; zero before the first checkpoint with it
-	Absent   bool      // it was not there at the latest roster
+	Absent   bool      // it was not there in the latest watchlist
 
 	// unwatched: it listens and is not watched, or no longer, so that what its
 	// socket drops from now on is nobody's.

@@ -131,7 +131,7 @@ func (a *Attribution) Tick(now NamespaceCounts, sockets []SocketDrops, dst []Att
 	a.collect(sockets)
 	left := a.split(delta.ListenDrops)
 	dst, unwatched := a.report(delta, left, dst)
-	a.keep()
+	a.carryOver()
 	return dst, left + unwatched
 }
 
@@ -241,11 +241,11 @@ func (a *Attribution) beforeTheAcceptQueue(delta NamespaceDelta) uint64 {
 	return n
 }
 
-// keep carries the increments that no ListenDrop has matched yet into the next
+// carryOver carries the increments that no ListenDrop has matched yet into the next
 // tick. A socket is read after its namespace, so the drops between the two
 // readings are a tick ahead there. They are increments of this tick: whatever
 // is left beyond as many is over-count, or too old to be matched.
-func (a *Attribution) keep() {
+func (a *Attribution) carryOver() {
 	a.carry = a.carry[:0]
 	for i := range a.shares {
 		s := &a.shares[i]

@@ -20,9 +20,9 @@ const (
 	// come many at a time into an empty queue, since they were sent first at the same time.
 	passing = 200 * time.Millisecond
 	// fewer of them come within a second than that part of what the trouble dropped within
-	// one, or than fewPackets.
+	// one, or than negligible is.
 	lateShare  = 4
-	fewPackets = 3
+	negligible = 3
 )
 
 // spell is a time in which something was lost, without model.Quiet in between.
@@ -97,14 +97,14 @@ func (s *spells) repeated(at time.Time) bool {
 	}
 	last := &s.list[len(s.list)-1]
 	return at.Sub(last.ended) <= repeatedFor && (s.full.IsZero() || at.Sub(s.full) <= passing) &&
-		s.packets <= max(last.most/lateShare, fewPackets)
+		s.packets <= max(last.most/lateShare, negligible)
 }
 
 // late reports whether repeated packets come when the trouble is over. All together they
 // are no more than it dropped within a second.
 func (s *spells) late(at time.Time, packets uint64) bool {
 	last := &s.list[len(s.list)-1]
-	if at.Sub(last.ended) <= model.Quiet || last.late+packets > max(last.most, fewPackets) {
+	if at.Sub(last.ended) <= model.Quiet || last.late+packets > max(last.most, negligible) {
 		return false
 	}
 	last.late += packets

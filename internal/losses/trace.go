@@ -61,9 +61,9 @@ func (t *trace) halve() {
 	t.runs = t.runs[:len(t.runs)/2]
 }
 
-// keep is how much of what was taken is kept for the next time: a reader that misses
+// overlap is how much of what was taken is kept for the next time: a reader that misses
 // one of two snapshots has all the samples of both.
-const keep = time.Second
+const overlap = time.Second
 
 // take returns what was seen since it was last called, and some time before; nil
 // where nothing was.
@@ -72,7 +72,7 @@ func (t *trace) take() *model.QueueSamples {
 		return nil
 	}
 	out := &model.QueueSamples{From: t.from, To: t.to, Runs: slices.Clone(t.runs)}
-	t.forget(t.to.Add(-keep).Sub(t.from))
+	t.forget(t.to.Add(-overlap).Sub(t.from))
 	return out
 }
 

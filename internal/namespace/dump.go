@@ -42,7 +42,7 @@ func (s *sampler) takeListener(l *sockdiag.Listener) error {
 // dumpAll dumps all listeners with their drop counters, unwatched ones too.
 func (s *sampler) dumpAll() error {
 	for range 2 { // see dumpWatched
-		s.watches.unsee()
+		s.watches.resetSeen()
 		s.dump.forget()
 		if err := s.kernel.Listeners(s.dump.forget, s.dump.collect); err != nil {
 			return err

@@ -21,9 +21,9 @@ type Namespace struct {
 	ID  uint64
 	Net uint64 // as hostproc.FS.NetID returns it; 0 for the agent's own
 
-	// Own: it is the agent's own.
-	Own bool
-	PID int // of the process by which it was opened, 0 for none
+	// OfAgent: it is the agent's own.
+	OfAgent bool
+	PID     int // of the process by which it was opened, 0 for none
 	// General: selectors without a process find their listeners here.
 	General bool
 	// Discovered: it came with its processes and goes with them.

@@ -87,7 +87,7 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	if len(s.watches.list) == 0 {
 		return Alarm{}
 	}
-	s.watches.unsee()
+	s.watches.resetSeen()
 	s.fast.lost, s.fast.shadowed = false, false
 	dumped, err := s.ask()
 	alarm := s.takeSample(now, gapLimit, dumped)

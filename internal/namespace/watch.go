@@ -137,7 +137,7 @@ func (w *watch) drops() (sum uint64, known bool) {
 	return sum, true
 }
 
-func (w *watch) unsee() {
+func (w *watch) resetSeen() {
 	for i := range w.members {
 		w.members[i].seen, w.members[i].replied = false, false
 	}
@@ -197,7 +197,7 @@ func (w *watch) miss(now time.Time, migrates bool) (closed bool) {
 
 // close notes that all its sockets have closed.
 func (w *watch) close(now time.Time) {
-	w.unsee()
+	w.resetSeen()
 	w.miss(now, false)
 }
 

@@ -20,9 +20,9 @@ func (ws *watches) member(inode uint32) *member {
 	return &ws.list[p.watch].members[p.member]
 }
 
-func (ws *watches) unsee() {
+func (ws *watches) resetSeen() {
 	for i := range ws.list {
-		ws.list[i].unsee()
+		ws.list[i].resetSeen()
 	}
 }
 

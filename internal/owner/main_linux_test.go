@@ -211,7 +211,7 @@ func find(spec childSpec) error {
 	for _, s := range spec.Sockets {
 		inodes = append(inodes, s.Inode)
 	}
-	r.Held, err = f.Held(spec.PID, inodes)
+	r.Held, err = f.OwnedBy(spec.PID, inodes)
 	r.HeldIs = kind(err)
 	return json.NewEncoder(os.Stdout).Encode(r)
 }

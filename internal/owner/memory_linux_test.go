@@ -165,7 +165,7 @@ func TestHeldFromMemory(t *testing.T) {
 	held := func(want map[uint32]uint64, most int, ask ...uint32) {
 		t.Helper()
 		before := p.readlinks
-		found, err := p.Held(42, ask)
+		found, err := p.OwnedBy(42, ask)
 		require.NoError(t, err)
 		got := map[uint32]uint64{}
 		for inode, o := range found {
@@ -191,11 +191,11 @@ func TestHeldFromMemory(t *testing.T) {
 	held(its, 1, listener)
 	p.process(42, 2, inodes...) // another process of that number
 	held(map[uint32]uint64{listener: 2}, 1+all, listener)
-	require.Len(t, p.held, 1)
+	require.Len(t, p.byPID, 1)
 
 	p.now = p.now.Add(2 * forgetAfter)
 	p.process(43, 3)
-	_, err := p.Held(43, nil)
+	_, err := p.OwnedBy(43, nil)
 	require.NoError(t, err)
-	require.NotContains(t, p.held, 42)
+	require.NotContains(t, p.byPID, 42)
 }

@@ -84,7 +84,7 @@ type Finder struct {
 	now     func() time.Time
 	owners  map[uint32]*owned
 	missing map[uint32]*missed
-	held    map[int]*holdings // by pid
+	byPID   map[int]*holdings // by pid
 	pids    pidLog
 	denied  map[int]Denied
 
@@ -120,7 +120,7 @@ func New(proc Proc) *Finder {
 		now:     time.Now,
 		owners:  map[uint32]*owned{},
 		missing: map[uint32]*missed{},
-		held:    map[int]*holdings{},
+		byPID:   map[int]*holdings{},
 		denied:  map[int]Denied{},
 		numbers: func(int, uint64) []uint16 { return nil },
 	}

@@ -72,7 +72,7 @@ func TestOwnerDies(t *testing.T) {
 	c.stop()
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
-	_, err := f.Held(c.pid(), []uint32{c.Inode})
+	_, err := f.OwnedBy(c.pid(), []uint32{c.Inode})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
@@ -151,11 +151,11 @@ func TestNamespaceKeepsTheSearchShort(t *testing.T) {
 
 func TestHeld(t *testing.T) {
 	c := start(t, childSpec{Listen: true, Fillers: 400})
-	held, err := New(newCounting(t, "/proc")).Held(c.pid(), []uint32{c.Inode, 1})
+	held, err := New(newCounting(t, "/proc")).OwnedBy(c.pid(), []uint32{c.Inode, 1})
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 	require.Equal(t, c.pid(), held[c.Inode].PID)
-	_, err = New(newCounting(t, "/proc")).Held(-1, nil)
+	_, err = New(newCounting(t, "/proc")).OwnedBy(-1, nil)
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
@@ -172,7 +172,7 @@ func TestConcurrentUse(t *testing.T) {
 				if found[c.Inode].PID != c.pid() {
 					t.Errorf("found %+v, want pid %d", found, c.pid())
 				}
-				if _, err := f.Held(c.pid(), []uint32{c.Inode}); err != nil {
+				if _, err := f.OwnedBy(c.pid(), []uint32{c.Inode}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -196,6 +196,6 @@ func TestZombieIsNotDenied(t *testing.T) {
 	for _, d := range denied { // of others, when not root
 		require.NotEqual(t, c.pid(), d.PID)
 	}
-	_, err := f.Held(c.pid(), []uint32{c.Inode})
+	_, err := f.OwnedBy(c.pid(), []uint32{c.Inode})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

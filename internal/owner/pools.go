@@ -17,7 +17,7 @@ func (r *round) searchNames(sockets map[uint32]Socket, denied []*candidate) {
 			continue
 		}
 		if c := r.byName(s, denied, pools); c != nil {
-			r.own(inode, c, -1)
+			r.setOwner(inode, c, -1)
 		}
 	}
 }

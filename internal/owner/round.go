@@ -103,7 +103,7 @@ func (r *round) note(sockets map[uint32]Socket, retry time.Time) {
 	}
 }
 
-func (r *round) own(inode uint32, c *candidate, fd int) {
+func (r *round) setOwner(inode uint32, c *candidate, fd int) {
 	p := Process{PID: c.pid, Comm: c.Comm, StartTime: c.StartTime, ByThreadName: fd < 0}
 	r.found[inode] = p
 	r.f.owners[inode] = &owned{Process: p, fd: fd, found: r.now, asked: r.now}

@@ -15,9 +15,9 @@ import (
 // a server opens its listeners when it starts, before it has connections.
 const lowDescriptors = 256
 
-// fewThreads is less than any JVM has: the names of smaller processes' threads
+// minThreads is less than any JVM has: the names of smaller processes' threads
 // are not worth reading.
-const fewThreads = 8
+const minThreads = 8
 
 // candidate is a process that may own a socket.
 type candidate struct {
@@ -97,7 +97,7 @@ func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit
 	next, err = r.f.proc.SocketFiles(c.pid, from, limit, func(fd int, inode uint32) bool {
 		if _, ok := sockets[inode]; ok {
 			if _, done := r.found[inode]; !done {
-				r.own(inode, c, fd)
+				r.setOwner(inode, c, fd)
 				*left--
 			}
 		}
@@ -179,7 +179,7 @@ func (r *round) rank(c *candidate, w wanted) int {
 	if !w.uids[c.uid] {
 		return rankForeign
 	}
-	if c.Threads >= fewThreads && r.namedForPort(c.pid, w) {
+	if c.Threads >= minThreads && r.namedForPort(c.pid, w) {
 		return rankNamed
 	}
 	if model.IsJVM(c.Comm) {

@@ -31,7 +31,7 @@ func (s *planSim) setDeadline(i int32, t time.Duration) {
 func (s *planSim) synAgain(i int32) {
 	c := &s.clients[i]
 	switch {
-	case c.gone || c.state != stateOutside:
+	case c.left || c.state != stateOutside:
 	case int(c.tries) == len(s.synWaits):
 		s.leave(i)
 		s.outcome(&s.plan.Outcomes.ConnectTimeout, s.now-s.halfTrip)
@@ -43,7 +43,7 @@ func (s *planSim) synAgain(i int32) {
 // connectTimeout is the client's patience with connect() running out.
 func (s *planSim) connectTimeout(i int32) {
 	c := &s.clients[i]
-	if c.gone || c.connected <= s.now {
+	if c.left || c.connected <= s.now {
 		return
 	}
 	s.leave(i)
@@ -54,7 +54,7 @@ func (s *planSim) connectTimeout(i int32) {
 // that has no connection yet saw no more than connect() hanging.
 func (s *planSim) responseTimeout(i int32) {
 	c := &s.clients[i]
-	if c.gone || c.state == stateClosed {
+	if c.left || c.state == stateClosed {
 		return
 	}
 	counter := &s.plan.Outcomes.ReadTimeout
@@ -70,7 +70,7 @@ func (s *planSim) responseTimeout(i int32) {
 // executed, and only writing the response fails.
 func (s *planSim) leave(i int32) {
 	c := &s.clients[i]
-	c.gone = true
+	c.left = true
 	if c.state == stateOutside {
 		s.believes(c, stateClosed)
 	}
@@ -96,7 +96,7 @@ func (s *planSim) believes(c *planClient, state planState) {
 func (s *planSim) reset(i int32) {
 	c := &s.clients[i]
 	s.believes(c, stateClosed)
-	if !c.gone {
+	if !c.left {
 		s.outcome(&s.plan.Outcomes.Reset, s.now+s.halfTrip)
 	}
 }

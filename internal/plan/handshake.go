@@ -61,7 +61,7 @@ func (s *planSim) acceptQueueFull() bool { return s.accepts.len() > s.backlog }
 // right behind it. The client has been connected since the SYN+ACK.
 func (s *planSim) finalACK(i int32) {
 	c := &s.clients[i]
-	if c.gone { // its kernel answered the SYN+ACK with an RST
+	if c.left { // its kernel answered the SYN+ACK with an RST
 		s.forget(c)
 		c.state = stateClosed
 		return
@@ -164,10 +164,10 @@ func (s *planSim) dataAgain(i int32, k int) {
 // dataLater sets the next repetition, unless the client's kernel has given up.
 func (s *planSim) dataLater(i int32, k int) {
 	c := &s.clients[i]
-	if k == len(s.data) || c.gone && k >= orphanRetries {
+	if k == len(s.data) || c.left && k >= orphanRetries {
 		s.forget(c)
 		s.believes(c, stateClosed)
-		if !c.gone {
+		if !c.left {
 			s.outcome(&s.plan.Outcomes.ReadTimeout, s.now)
 		}
 		return

@@ -60,10 +60,10 @@ func (s *planSim) finish(i int32) {
 		s.plan.nearTimeout(late)
 	}
 	switch {
-	case c.gone:
+	case c.left:
 		s.plan.Wasted++
 	case late:
-		c.gone = true
+		c.left = true
 		s.plan.Wasted++
 		s.outcome(&s.plan.Outcomes.ReadTimeout, c.deadline)
 	default:

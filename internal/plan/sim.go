@@ -30,7 +30,7 @@ type planClient struct {
 	cookie    bool  // the server answered with a syncookie and keeps no half-open connection
 	expired   bool  // the server has forgotten its half-open connection
 	asked     bool  // the request's bytes have reached the server
-	gone      bool  // the client has given up
+	left      bool  // the client has given up
 }
 
 // planSim is one run of the funnel.

@@ -43,7 +43,7 @@ func smallest(in Input) (limits *Limits, why string) {
 	}
 	f.workers = 1 + sort.Search(in.Requests-1, func(n int) bool { return f.pool.serves(n + 1) })
 	f.peak = f.pool.peak(f.workers)
-	f.held = min(in.Requests, int(math.Ceil(float64(f.workers)*(1+in.Linger.Seconds()/in.alone().Seconds()))))
+	f.connected = min(in.Requests, int(math.Ceil(float64(f.workers)*(1+in.Linger.Seconds()/in.alone().Seconds()))))
 	limits, why = f.raiseAcceptCount(f.shareOut())
 	if limits != nil {
 		limits.BackendConnections = f.in.BackendConnections
@@ -53,11 +53,11 @@ func smallest(in Input) (limits *Limits, why string) {
 
 // funnel shares out the room that a load needs.
 type funnel struct {
-	in      Input
-	pool    *freePool
-	workers int // the least threads, or connections where those are what limits, that answer in time
-	held    int // the connections that have as many requests in service
-	peak    int // the room that this takes
+	in        Input
+	pool      *freePool
+	workers   int // the least threads, or connections where those are what limits, that answer in time
+	connected int // the connections that have as many requests in service
+	peak      int // the room that this takes
 }
 
 // shareOut makes room for everybody in front of and at the workers.
@@ -75,14 +75,14 @@ func (f *funnel) shareOut() *Limits {
 func (f *funnel) connections(acceptCount int) int {
 	need := f.peak - 1 - acceptCount
 	if f.in.Threads < 0 { // the more there are, the sooner each is free again
-		need = f.held + sort.Search(f.in.Requests-f.held, func(n int) bool {
-			return f.held+n+acceptCount+1 >= f.pool.peak(f.held+n)
+		need = f.connected + sort.Search(f.in.Requests-f.connected, func(n int) bool {
+			return f.connected+n+acceptCount+1 >= f.pool.peak(f.connected+n)
 		})
 	}
 	if f.in.MaxConnections >= 0 {
 		need = min(need, f.in.MaxConnections)
 	}
-	return max(f.held, need)
+	return max(f.connected, need)
 }
 
 // raiseAcceptCount proves the limits by simulation. Half-open connections may

@@ -18,7 +18,7 @@ func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 		return Load{}, false
 	}
 	if k, ok := countKeepAlive(l); ok {
-		return Load{kept: k}, true
+		return Load{keepAlive: k}, true
 	}
 	m, ok := measure(l, s)
 	if !ok {
@@ -60,8 +60,8 @@ func (l *Load) effect(s model.Step) string {
 	if err != nil {
 		return ""
 	}
-	if l.kept != nil {
-		return l.kept.effect(s.Limit, to)
+	if l.keepAlive != nil {
+		return l.keepAlive.effect(s.Limit, to)
 	}
 	changed, what := change(l.Input, s.Limit, to)
 	if what == "" {

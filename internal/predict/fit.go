@@ -27,10 +27,10 @@ const (
 // Load is one that gives what was measured.
 type Load struct {
 	plan.Input
-	kept   *keepAlive // nothing is simulated of connections that are kept
-	steady bool
-	waits  bool // nobody has left yet: said of clients that wait as long as it takes
-	off    float64
+	keepAlive *keepAlive // nothing is simulated of connections that are kept
+	steady    bool
+	waits     bool // nobody has left yet: said of clients that wait as long as it takes
+	off       float64
 	// others may be what was measured as well: with clients of another patience that gives it, too, and of a burst
 	// with another round trip that nearly does.
 	others []plan.Input
@@ -175,7 +175,7 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 		{now.InService, m.busy},
 	}
 	if m.steady {
-		pairs = append(pairs, [2]int{started(&p.Input, now.T) - now.Served - now.Lost - now.Retrying, m.inside - m.gone})
+		pairs = append(pairs, [2]int{started(&p.Input, now.T) - now.Served - now.Lost - now.Retrying, m.inside - m.left})
 	} else if m.trying+m.stalling > 0 {
 		pairs = append(pairs, [2]int{now.HalfOpen, m.stalling})
 	}
@@ -190,7 +190,7 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 func (m *measured) lost(n int) [2]int {
 	known, most := m.turnedAway, m.turnedAway
 	if !m.steady {
-		known, most = max(known, m.gone), most+m.trying+m.stalling+m.gone
+		known, most = max(known, m.left), most+m.trying+m.stalling+m.left
 	}
 	return [2]int{n, min(max(n, known), most)}
 }

@@ -24,7 +24,7 @@ type measured struct {
 	answered   time.Duration // of a burst: from its begin to the latest answer, negative where none is remembered
 
 	inside, busy int // as things stand: connections with those in the queue, threads
-	gone         int // of inside, whose clients have left: the server does not know
+	left         int // of inside, whose clients have left: the server does not know
 	trying       int // in front of that, who may have left: who tries to connect, and
 	stalling     int // whose handshake is complete for it and not for the server
 	unanswered   bool
@@ -37,11 +37,11 @@ type measured struct {
 const (
 	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
 	atOnce = 2 * time.Second
-	// few are too few finished requests to tell how long one takes, but of a burst whose latest
+	// minFinished is up to how many finished requests do not show how long one takes, but of a burst whose latest
 	// answer came so late that a second does not matter: when the burst began and when the answer came
 	// are each known to be in one.
-	few  = 5
-	late = 4 * time.Second
+	minFinished = 5
+	late        = 4 * time.Second
 	// inTurn is how far clients of a burst are apart that come one after the other: of SYNs
 	// that come before the first ACK a full queue drops none.
 	inTurn = time.Millisecond
@@ -67,7 +67,7 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 		return m, false
 	}
 	m.inside, m.busy, m.span = l.AcceptQueue.Length+l.Connections.Accepted, busy, arrivals.First
-	m.gone = l.Connections.Phases[model.ClientClosed]
+	m.left = l.Connections.Phases[model.ClientClosed]
 	m.limits = limits(l, namespaceOf(s, l).Sysctl)
 	if m.busy < m.threads() {
 		return m, false
@@ -101,7 +101,7 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 		return false
 	}
 	m.trying, m.stalling = c.Waiting+c.Settling, c.Stalling
-	m.unanswered = m.unanswered || m.gone > 0
+	m.unanswered = m.unanswered || m.left > 0
 	m.waits = m.turnedAway == 0 && !m.unanswered
 	return true
 }
@@ -248,14 +248,14 @@ func (m *measured) load() (in plan.Input, ok bool) {
 func (m *measured) serviceTime() (took time.Duration, ok bool) {
 	n := m.servers()
 	if m.steady {
-		return m.span * time.Duration(n) / time.Duration(max(1, m.worked)), m.worked >= few
+		return m.span * time.Duration(n) / time.Duration(max(1, m.worked)), m.worked >= minFinished
 	}
 	// A burst is worked off in rounds; a few may be early of the next.
 	if rounds := (5*m.finished + 4*n - 1) / (5 * n); m.finished == m.worked && rounds < 3 && 2*m.finished >= n {
 		return m.answered / time.Duration(max(1, rounds)), rounds > 0 && m.answered >= late
 	}
 	// On average each is half through another one.
-	return 2 * m.span * time.Duration(n) / time.Duration(2*m.worked+n), m.worked >= few
+	return 2 * m.span * time.Duration(n) / time.Duration(2*m.worked+n), m.worked >= minFinished
 }
 
 // over reports whether it is told of losses that have ended. Who saturates a server may have lost

@@ -265,7 +265,7 @@ func TestBurstOfWhomItIsNotKnownWhoHasLeft(t *testing.T) {
 	i1 := measured{span: 8734 * ms, offered: 60, finished: 16, worked: 16, answered: 8234 * ms, inside: 22, busy: 4, stalling: 22, waits: true, limits: limits(4, 20, 5)}
 	_, ok = i1.fit()
 	require.False(t, ok, "who is half open finds room late, and may have left before")
-	i1.span, i1.finished, i1.worked, i1.answered, i1.inside, i1.gone, i1.unanswered, i1.waits = 12749*ms, 24, 24, 12249*ms, 14, 12, true, false
+	i1.span, i1.finished, i1.worked, i1.answered, i1.inside, i1.left, i1.unanswered, i1.waits = 12749*ms, 24, 24, 12249*ms, 14, 12, true, false
 	load, ok = i1.fit()
 	require.True(t, ok)
 	require.Equal(t, 12*time.Second, load.ClientTimeout)
@@ -283,13 +283,13 @@ func TestBurstThatMayHaveComeCloserTogether(t *testing.T) {
 	}
 	said := 0
 	for _, m := range []measured{
-		{worked: 24, inside: 14, gone: 12},
-		{worked: 24, inside: 14, gone: 10, turnedAway: 22},
-		{worked: 26, inside: 12, gone: 8, turnedAway: 26},
-		{worked: 28, inside: 10, gone: 10, turnedAway: 26},
+		{worked: 24, inside: 14, left: 12},
+		{worked: 24, inside: 14, left: 10, turnedAway: 22},
+		{worked: 26, inside: 12, left: 8, turnedAway: 26},
+		{worked: 28, inside: 10, left: 10, turnedAway: 26},
 	} {
 		at := base
-		at.worked, at.inside, at.gone, at.turnedAway = m.worked, m.inside, m.gone, m.turnedAway
+		at.worked, at.inside, at.left, at.turnedAway = m.worked, m.inside, m.left, m.turnedAway
 		for at.span = 12100 * ms; at.span < 15*time.Second; at.span += 300 * ms {
 			load, ok := at.fit()
 			if !ok {

@@ -136,7 +136,7 @@ func (c *Collector) listeners(e emitter, s *model.Snapshot) {
 		if retained++; retained > MaxRetained {
 			continue
 		}
-		c.totals(e, a.labels(), &s.Retired[i].Totals, drops.kept(a))
+		c.totals(e, a.labels(), &s.Retired[i].Totals, drops.closed(a))
 	}
 	c.drops.end(drops)
 	sums := c.ledger.add(s.Time, all)

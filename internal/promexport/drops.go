@@ -70,8 +70,8 @@ func (m *dropMemory) begin() scrapeDrops {
 
 func (m *dropMemory) end(s scrapeDrops) { m.before.Store(&s.now) }
 
-// kept are the causes of a listener that has closed.
-func (s scrapeDrops) kept(a address) causes {
+// closed are the causes of a listener that has closed.
+func (s scrapeDrops) closed(a address) causes {
 	s.now[a] = s.before[a]
 	return s.now[a]
 }

@@ -30,12 +30,12 @@ type shared struct {
 	next   http.Handler
 	source Source
 
-	mu   sync.Mutex // held while an answer is made, never while it is sent
-	kept map[string]kept
+	mu      sync.Mutex // held while an answer is made, never while it is sent
+	answers map[string]cached
 }
 
-// kept is an answer that is not changed any more.
-type kept struct {
+// cached is an answer that is not changed any more.
+type cached struct {
 	*answer
 	of   identity
 	made time.Time
@@ -57,7 +57,7 @@ func identityOf(s *model.Snapshot) identity {
 }
 
 func sharing(next http.Handler, source Source) *shared {
-	return &shared{next: next, source: source, kept: make(map[string]kept)}
+	return &shared{next: next, source: source, answers: make(map[string]cached)}
 }
 
 // ServeHTTP implements http.Handler.
@@ -81,16 +81,16 @@ func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *shared) answer(format string, of identity, r *http.Request) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k, ok := s.kept[format]; ok && k.of == of && time.Since(k.made) < sharedFor {
+	if k, ok := s.answers[format]; ok && k.of == of && time.Since(k.made) < sharedFor {
 		return k.answer
 	}
 	a := &answer{header: make(http.Header), code: http.StatusOK}
 	s.next.ServeHTTP(a, r)
-	if len(s.kept) == maxShared {
-		clear(s.kept)
+	if len(s.answers) == maxShared {
+		clear(s.answers)
 	}
 	if a.code == http.StatusOK && a.body.Len() <= maxSharedSize {
-		s.kept[format] = kept{a, of, time.Now()}
+		s.answers[format] = cached{a, of, time.Now()}
 	}
 	return a
 }

@@ -69,9 +69,9 @@ func TestSharedAnswerGrowsOld(t *testing.T) {
 	snap := &model.Snapshot{Time: time.Now()}
 	h := sharing(next, func() *model.Snapshot { return snap })
 	require.Equal(t, "1", ask(t, h, "text", ""))
-	k := h.kept["text"]
+	k := h.answers["text"]
 	k.made = k.made.Add(-sharedFor)
-	h.kept["text"] = k
+	h.answers["text"] = k
 	require.Equal(t, "2", ask(t, h, "text", ""), "an agent that is blind still reports on itself")
 }
 
@@ -82,18 +82,18 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 	h := sharing(next, source)
 	for i := range 100 {
 		ask(t, h, fmt.Sprintf("text/%d", i), "")
-		require.LessOrEqual(t, len(h.kept), maxShared)
+		require.LessOrEqual(t, len(h.answers), maxShared)
 	}
-	kept := len(h.kept)
+	kept := len(h.answers)
 	ask(t, h, strings.Repeat("x", maxAccept+1), "")
-	require.Len(t, h.kept, kept)
+	require.Len(t, h.answers, kept)
 
 	next, _ = counting(maxSharedSize, http.StatusOK)
 	h = sharing(next, source)
 	ask(t, h, "text", "")
-	require.Empty(t, h.kept, "too large")
+	require.Empty(t, h.answers, "too large")
 	next, _ = counting(0, http.StatusInternalServerError)
 	h = sharing(next, source)
 	ask(t, h, "text", "")
-	require.Empty(t, h.kept, "no answer")
+	require.Empty(t, h.answers, "no answer")
 }

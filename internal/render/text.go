@@ -35,8 +35,8 @@ type TextOptions struct {
 
 // How many listeners are shown how.
 const (
-	FewListeners = 3  // up to this many are all shown in detail
-	maxDetails   = 20 // beyond these even those in trouble get one line each
+	MaxDetailed = 3  // up to this many are all shown in detail
+	maxDetails  = 20 // beyond these even those in trouble get one line each
 )
 
 // Text writes the snapshot as a screen for people: the answer, or with Verbose

@@ -23,7 +23,7 @@ func worstFirst(in []model.Listener) []*model.Listener {
 // those that get a line in the table.
 func detailedFirst(in []model.Listener) (detailed, brief []*model.Listener) {
 	all := worstFirst(in)
-	if len(all) <= FewListeners {
+	if len(all) <= MaxDetailed {
 		return all, nil
 	}
 	n := 0

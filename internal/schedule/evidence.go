@@ -79,7 +79,7 @@ func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.Listen
 	wait := time.Second
 	undecided := false
 	defer func() { t.pending.Store(undecided) }()
-	t.judges.keep(len(r.Watched), r.Watches)
+	t.judges.retain(len(r.Watched), r.Watches)
 	for i := range r.Watched {
 		e := &r.Watched[i]
 		l := heldUp(e.ID)
@@ -174,6 +174,6 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 		}
 	}
 	s.processes.Retain(owners)
-	t.reads.keep(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
+	t.reads.retain(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
 	return wait
 }

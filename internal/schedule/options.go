@@ -50,7 +50,7 @@ func Defaults() Options {
 type Sources struct {
 	watchlist.Sources
 	// Evidence opens a reader of a listener's process; nil for reader.Open.
-	Evidence reader.OpenEvidence
+	Evidence reader.OpenAcceptor
 }
 
 // openJVM opens the performance data that the examinations have found.

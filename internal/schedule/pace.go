@@ -54,9 +54,9 @@ func (ps paces[K]) of(key K) *pace {
 	return p
 }
 
-// keep forgets what is not there any more, where there is more than is watched:
+// retain forgets what is not there any more, where there is more than is watched:
 // pods come and go as long as the agent runs.
-func (ps paces[K]) keep(watched int, there func(K) bool) {
+func (ps paces[K]) retain(watched int, there func(K) bool) {
 	if len(ps) > watched {
 		maps.DeleteFunc(ps, func(key K, _ *pace) bool { return !there(key) })
 	}

@@ -75,9 +75,9 @@ func TestPacesAreForgotten(t *testing.T) {
 	for key := range 5 {
 		ps.of(key).cost = time.Duration(key)
 	}
-	ps.keep(5, func(int) bool { return false })
+	ps.retain(5, func(int) bool { return false })
 	require.Len(t, ps, 5, "no more than are watched")
-	ps.keep(2, func(key int) bool { return key > 2 })
+	ps.retain(2, func(key int) bool { return key > 2 })
 	require.Len(t, ps, 2)
 	require.Equal(t, time.Duration(4), ps.of(4).cost)
 }

@@ -51,7 +51,7 @@ func (t *tasks) readNext() (next time.Duration, read bool) {
 	s.bucket.spend(cost)
 	s.self.scanned(s.options().Now().Sub(now))
 	t.walks.of(n.ID).began(now, cost, troubled)
-	t.walks.keep(len(r.Namespaces), func(netns uint64) bool { return r.Has(netns) })
+	t.walks.retain(len(r.Namespaces), func(netns uint64) bool { return r.Has(netns) })
 	if troubled {
 		s.bells.publish.ring()
 	}

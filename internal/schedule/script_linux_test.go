@@ -260,7 +260,7 @@ func newWorld(t *testing.T, k *kernel, change func(*Options)) *world {
 	}
 	proc, err := hostproc.NewFS(w.dir)
 	require.NoError(t, err)
-	src := Sources{Sources: watchlist.Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open}, Evidence: func(hostproc.ProcessKey, reader.Listener) reader.EvidenceReader { return w }}
+	src := Sources{Sources: watchlist.Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open}, Evidence: func(hostproc.ProcessKey, reader.Listener) reader.AcceptorReader { return w }}
 	w.Scheduler, err = New(src, opt)
 	require.NoError(t, err)
 	m, err := metronome.New(time.Hour)

@@ -13,7 +13,7 @@ import (
 // Bounds on what is kept of a thread dump.
 const (
 	maxGroups = 24   // that are passed on
-	maxKept   = 1024 // of the answer
+	maxAnswer = 1024 // of the answer
 	maxShown  = 24   // frames of a group
 )
 
@@ -77,7 +77,7 @@ func (g *groups) add(t *thread) {
 	group := g.byKey[at]
 	switch {
 	case group != nil:
-	case len(g.byKey) == maxKept:
+	case len(g.byKey) == maxAnswer:
 		g.stacks.Others++
 		return
 	default:

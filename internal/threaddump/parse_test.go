@@ -150,11 +150,11 @@ func TestBounds(t *testing.T) {
 	require.Equal(t, maxGroups+3, s.Threads)
 
 	g := newGroups()
-	for i := range maxKept + 2 {
+	for i := range maxAnswer + 2 {
 		g.add(&thread{frames: []string{fmt.Sprintf("com.acme.App%d.run", i)}})
 	}
 	s = g.result()
-	require.Equal(t, maxKept+2-maxGroups, s.Others)
+	require.Equal(t, maxAnswer+2-maxGroups, s.Others)
 
 	deep := grouped(t, dump(stack("a", "RUNNABLE", strings.Split(strings.Repeat("com.acme.App.deep ", 3000), " ")...)))
 	require.Len(t, deep.Groups[0].Frames, maxShown)

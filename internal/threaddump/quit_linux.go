@@ -56,10 +56,10 @@ func (j *jvm) quit(ctx context.Context, settled time.Duration) error {
 }
 
 // ready refuses a JVM that does not handle SIGQUIT, not yet, or not now.
-func (j *jvm) ready(settled time.Duration) (ownThreads, error) {
+func (j *jvm) ready(settled time.Duration) (vmThreads, error) {
 	p, err := j.same()
 	if err != nil {
-		return ownThreads{}, err
+		return vmThreads{}, err
 	}
 	t, err := j.threads()
 	if err != nil {

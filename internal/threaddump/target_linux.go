@@ -19,7 +19,7 @@ type jvm struct {
 
 // find refuses every process but a running HotSpot JVM of the own user and group.
 func find(proc hostproc.FS, key hostproc.ProcessKey) (*jvm, error) {
-	if !proc.OwnPIDs() {
+	if !proc.SamePIDs() {
 		return nil, refuse("the process ids that are seen are another pid namespace's").
 			but("run in a pid namespace whose /proc is mounted")
 	}
@@ -66,16 +66,16 @@ func (j *jvm) same() (hostproc.Process, error) {
 	return p, nil
 }
 
-// ownThreads are those of the JVM's own by which it shows that it takes SIGQUIT. Their
+// vmThreads are those of the JVM's own by which it shows that it takes SIGQUIT. Their
 // names are the same from JDK 8 to 25.
-type ownThreads struct {
+type vmThreads struct {
 	vm         int // the only thread that does not block SIGQUIT (PosixSignals::hotspot_sigmask)
 	dispatcher bool
 	service    bool // made after AttachListener::vm_start, which removes a socket of a JVM before
 	listener   bool // the socket is there, or about to be
 }
 
-func (j *jvm) threads() (t ownThreads, err error) {
+func (j *jvm) threads() (t vmThreads, err error) {
 	err = j.proc.ThreadNames(j.key.PID, func(tid int, comm string) {
 		switch comm {
 		case "VM Thread":

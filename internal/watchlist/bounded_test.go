@@ -15,7 +15,7 @@ func TestNamespacesAreBounded(t *testing.T) {
 	discovered := func(id uint64, owner string) *namespace.Namespace {
 		return &namespace.Namespace{ID: id, Discovered: true, Owner: owner}
 	}
-	own := &namespace.Namespace{ID: 1, Own: true}
+	own := &namespace.Namespace{ID: 1, OfAgent: true}
 	open := []*namespace.Namespace{own, discovered(2, "calm")}
 	come := make(map[netns.ID]resident)
 	for i := range 1000 {

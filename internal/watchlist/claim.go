@@ -115,12 +115,12 @@ func (c *Candidate) Limits(common Overrides) Overrides {
 // else Tomcat's. note is set when there was no Tomcat and so all are kept. They
 // come in the order of the screen and of the JSON.
 func (r *Rules) Select(all []*Candidate) (kept []*Candidate, note string) {
-	kept, note = r.keep(all)
+	kept, note = r.filter(all)
 	Order(kept)
 	return kept, note
 }
 
-func (r *Rules) keep(all []*Candidate) (kept []*Candidate, note string) {
+func (r *Rules) filter(all []*Candidate) (kept []*Candidate, note string) {
 	named := slices.DeleteFunc(slices.Clone(all), func(c *Candidate) bool { return !r.named(c) })
 	if pids := r.wholeProcesses(); len(named) == 0 && len(pids) > 0 && r.silent() == 0 {
 		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(pids), "[]"))

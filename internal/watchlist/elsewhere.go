@@ -108,7 +108,7 @@ func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
 // JVMs are if none is here.
 func (r *listing) seekElsewhere() {
 	r.elsewhere.served, r.elsewhere.javas = nil, nil
-	own := r.ownNamespace()
+	own := r.agentNamespace()
 	if own == 0 || r.opt.AllNamespaces || r.Sources.Owners == nil {
 		return
 	}
@@ -138,9 +138,9 @@ func (r *listing) seekElsewhere() {
 	}
 }
 
-func (r *listing) ownNamespace() uint64 {
+func (r *listing) agentNamespace() uint64 {
 	for _, n := range r.Lister.Namespaces.All {
-		if n.Own {
+		if n.OfAgent {
 			return n.ID
 		}
 	}

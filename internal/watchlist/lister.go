@@ -205,7 +205,7 @@ func (r *listing) findConnectors(ctx context.Context, patience time.Duration) {
 func (r *listing) askActuators(ctx context.Context) {
 	var list []*Candidate
 	for _, c := range r.all {
-		if n := r.Lister.Namespaces.Find(c.ID.NetNS); c.Owner == nil && n != nil && n.Own {
+		if n := r.Lister.Namespaces.Find(c.ID.NetNS); c.Owner == nil && n != nil && n.OfAgent {
 			list = append(list, c)
 		}
 	}

@@ -54,7 +54,7 @@ func (p *Namespaces) enter(pid int, window time.Duration) (*namespace.Namespace,
 		return nil, err
 	}
 	n := namespace.New(uint64(o.ID), o.Net, o.Kernel, p.Shared, window)
-	n.Own, n.PID = o.Net == 0, pid
+	n.OfAgent, n.PID = o.Net == 0, pid
 	return n, nil
 }
 
@@ -128,7 +128,7 @@ func (r *listing) namePods() {
 		if ok && names != nil {
 			w.Pod = names.Of(pods[key])
 		}
-		if w.Pod == nil && r.Lister.Namespaces.Find(w.ID.NetNS).Own && !r.opt.AllNamespaces {
+		if w.Pod == nil && r.Lister.Namespaces.Find(w.ID.NetNS).OfAgent && !r.opt.AllNamespaces {
 			w.Pod = r.Sources.Pod.Of(pods[key])
 		}
 		missed = missed || w.Pod == nil && ok && pods[key].UID != ""

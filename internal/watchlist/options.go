@@ -51,7 +51,7 @@ type Sources struct {
 	Tomcat *discovery.Discoverer
 
 	// Pod is that of tcpdiag itself; the zero value knows none.
-	Pod kubelet.Own
+	Pod kubelet.Self
 
 	// Open opens the namespace of a process, 0 for the caller's own; nil for
 	// namespace.Open.

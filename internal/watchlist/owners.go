@@ -26,7 +26,7 @@ func findOwners(r *listing) *owners {
 		return o
 	}
 	for _, pid := range r.rules.PIDs() {
-		o.searched[pid] = o.heldBy(pid, r)
+		o.searched[pid] = o.owns(pid, r)
 	}
 	// Of all namespaces at once: a search reads every process.
 	found, denied := r.Sources.Owners.Find(o.unowned(r))
@@ -79,17 +79,17 @@ func (o *owners) unowned(r *listing) (out []owner.Socket) {
 	return out
 }
 
-// heldBy takes the listeners that a named process holds; false where its
+// owns takes the listeners that a named process holds; false where its
 // descriptors may not be read, and Find may know it by its threads' names. One
 // that has ended holds none.
-func (o *owners) heldBy(pid int, r *listing) bool {
+func (o *owners) owns(pid int, r *listing) bool {
 	var inodes []uint32
 	for _, c := range r.all {
 		if r.rules.MayBe(pid, c) {
 			inodes = append(inodes, c.Inodes()...)
 		}
 	}
-	held, err := r.Sources.Owners.Held(pid, inodes)
+	held, err := r.Sources.Owners.OwnedBy(pid, inodes)
 	maps.Copy(o.byInode, held)
 	return err == nil || errors.Is(err, hostproc.ErrNoProcess)
 }

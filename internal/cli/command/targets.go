@@ -145,7 +145,7 @@ func NewScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 	owners.CommandLines(servers.Numbers)
 	return schedule.New(schedule.Sources{Sources: watchlist.Sources{
 		Mount: ProcMount, Proc: proc, Owners: owners, Tomcat: servers,
-		Pod: kubelet.NewOwn(os.Getenv, cgroup.PodOf(proc, os.Getpid()).UID),
+		Pod: kubelet.NewSelf(os.Getenv, cgroup.PodOf(proc, os.Getpid()).UID),
 	}}, o)
 }
 

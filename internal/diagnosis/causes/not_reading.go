@@ -19,7 +19,7 @@ func notReading() Cause {
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{"the JVM stood still, or its threads waited for a CPU, for a quarter of the time together", func(s *symptoms.Symptoms) bool {
-					return !s.Both(reading.WithoutPoller) && s.KeptFromRunning()
+					return !s.Both(reading.WithoutPoller) && s.WasNotRunning()
 				}},
 				{"as many connections are answered and open as there are threads, each of which may read the rest of a request there", func(s *symptoms.Symptoms) bool {
 					return !s.Both(reading.WithoutPoller) && eachMaySwallow(s)

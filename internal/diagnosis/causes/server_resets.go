@@ -27,7 +27,7 @@ func serverResets() Cause {
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if onlyEarly(s) {
-				return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", advice.KeepAliveSetting().Name(s.Now), keptFor(s), "maxKeepAliveRequests")
+				return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s), "maxKeepAliveRequests")
 			}
 			if s.ResetByServer() == 0 && s.ClosedByEither() {
 				return "Find out which end it is: an access log with responses that were not sent whole speaks for clients that leave early (of streams, of slow answers), one with 413 or answers to uploads for the server: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. No limit of connections or threads has a part in it."
@@ -38,7 +38,7 @@ func serverResets() Cause {
 			if onlyEarly(s) {
 				return []model.Step{
 					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
-					advice.Action(phrase.Sprintf("Keep them for longer than that here (%s%s), or shorten it there", advice.KeepAliveSetting().Name(s.Now), keptFor(s))),
+					advice.Action(phrase.Sprintf("Keep them for longer than that here (%s%s), or shorten it there", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))),
 				}, "More threads or connections: these clients had been accepted."
 			}
 			if s.Delta["TCPAbortOnClose"] == 0 {
@@ -75,8 +75,8 @@ func onlyEarly(s *symptoms.Symptoms) bool {
 	return s.ResetByServer() == 0 && !s.ClosedUnread() && s.ClosedEarly() > 0
 }
 
-// keptFor is how long the server keeps an idle connection.
-func keptFor(s *symptoms.Symptoms) string {
+// idleTimeout is how long the server keeps an idle connection.
+func idleTimeout(s *symptoms.Symptoms) string {
 	t := s.Now.Connector.KeepAlive()
 	if t == nil || t.Value <= 0 {
 		return ""

@@ -123,7 +123,7 @@ func connectionFindings(s *symptoms.Symptoms, add adder) {
 		add("reset_connections", model.SeverityWarning,
 			phrase.Sprintf("%s of the process %s no socket any more, as after a client's reset, which %s notices when it next reads or writes. So %d of %d connection slots seem to be taken without a connection. Other connections of the process, outgoing ones too, would leave the same trace.",
 				phrase.Count(*r, "descriptor"), phrase.Verb(*r, "has", "have"), reading.ServerName(s.Now), *r, c.SlotsInUse()),
-			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+heldAccordingToTomcat(s.Now)+" reports how many are held.")
+			"If clients give up while they are served, their slot is free again when the handler ends: shorten the handler, or let it write early. "+countOfTomcat(s.Now)+" reports how many are held.")
 	}
 	if s.Undercounted() && !c.Partial {
 		add("connections_undercounted", model.SeverityInfo,
@@ -138,8 +138,8 @@ func connectionFindings(s *symptoms.Symptoms, add adder) {
 	unclassified(s, add)
 }
 
-// heldAccordingToTomcat is where Tomcat's own count of its connections is found.
-func heldAccordingToTomcat(l *model.Listener) string {
+// countOfTomcat is where Tomcat's own count of its connections is found.
+func countOfTomcat(l *model.Listener) string {
 	if l.Connector != nil && l.Connector.Framework == "spring-boot" {
 		return "Actuator's tomcat.connections.current"
 	}

@@ -30,7 +30,7 @@ func TestThreadsAtThePidsLimit(t *testing.T) {
 		l := &model.Listener{Process: &model.Process{}}
 		l.Process.Threads, l.Process.PIDsLimit, l.Process.PIDsRefused = new(tc.threads), tc.limit, tc.refused
 		var codes []string
-		s := symptoms.Of(symptoms.Evidence{Now: l}, reading.DefaultThresholds())
+		s := symptoms.Of(symptoms.Input{Now: l}, reading.DefaultThresholds())
 		threadsFinding(s, func(code string, level model.Severity, _, advice string) {
 			codes = append(codes, code)
 			require.Equal(t, model.SeverityWarning, level)

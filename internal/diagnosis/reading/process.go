@@ -30,12 +30,12 @@ func (p Pair) Paused() bool {
 	return pause > 0 && pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
 }
 
-// KeptFromRunning reports whether any one thread of the process may have been kept from running for
+// WasNotRunning reports whether any one thread of the process may have been kept from running for
 // so much of the time that what it has not done shows nothing: at safepoints, and where all that
 // the threads waited for a CPU was waited by this one.
-func (p Pair) KeptFromRunning() bool {
+func (p Pair) WasNotRunning() bool {
 	between := p.Between()
-	return between > 0 && p.Pause().Seconds()/between.Seconds()+p.Share(RunDelay) >= p.T.KeptShare
+	return between > 0 && p.Pause().Seconds()/between.Seconds()+p.Share(RunDelay) >= p.T.NotRunningShare
 }
 
 // Pause is the time of the safepoints that ended between the snapshots and of the

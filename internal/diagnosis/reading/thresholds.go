@@ -40,9 +40,9 @@ type Thresholds struct {
 	// average number of threads that waited for a CPU.
 	ThrottledShare float64
 	RunDelay       float64
-	// KeptShare is the part of the time for which a thread must have been kept from running at
+	// NotRunningShare is the part of the time for which a thread must have been kept from running at
 	// most, by safepoints and for want of a CPU, where what it left undone is its own.
-	KeptShare float64
+	NotRunningShare float64
 	// CPUOverrides is how much of it there must be to name the CPU although
 	// connections or threads are exhausted as well: the limit withheld half of
 	// the CPU time, in half of its periods, or half of the busy threads waiting for a CPU rather than for something
@@ -78,7 +78,7 @@ func DefaultThresholds() Thresholds {
 		PauseMin:        200 * time.Millisecond,
 		ThrottledShare:  .1,
 		RunDelay:        .5,
-		KeptShare:       .25,
+		NotRunningShare: .25,
 		CPUOverrides:    .5,
 		LossShare:       .2,
 		QueueMost:       4096,

@@ -11,7 +11,7 @@ import (
 
 // Symptoms are the evidence with what was made of it once.
 type Symptoms struct {
-	From Evidence
+	From Input
 	reading.Pair
 	Interval time.Duration
 	whole    time.Duration // the interval of all that was measured, of which Interval may be the latest part
@@ -28,7 +28,7 @@ type Symptoms struct {
 }
 
 // Of is what the evidence shows.
-func Of(e Evidence, t reading.Thresholds) *Symptoms {
+func Of(e Input, t reading.Thresholds) *Symptoms {
 	e.Before = reading.Learned(e.Before, e.Now)
 	whole := e.Interval
 	if l := e.Now.Lately; l != nil {
@@ -130,8 +130,8 @@ func (s *Symptoms) DroppedFor(c model.Cause) (n uint64) {
 	return n
 }
 
-// Evidence is what a verdict on one listener is judged from.
-type Evidence struct {
+// Input is what a verdict on one listener is judged from.
+type Input struct {
 	// Now and Before are two snapshots of the listener; Before is nil with a single
 	// one. Now.Losses are those of Interval, nil when nothing was measured.
 	// Now.Limits are used when they are there, else computed by Headroom.
@@ -153,7 +153,7 @@ type Evidence struct {
 }
 
 // Basis is the evidence without the listener, to be kept with it.
-func (e *Evidence) Basis() *model.Basis {
+func (e *Input) Basis() *model.Basis {
 	b := &model.Basis{
 		First: e.First, Elapsed: e.Elapsed, Interval: e.Interval,
 		Delta: e.Delta, Sysctl: e.Sysctl, Closed: e.Closed,

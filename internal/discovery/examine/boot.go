@@ -134,7 +134,7 @@ func bootConnectors(c model.Connector, s springboot.Settings, managementTLS bool
 		address = s.Address.Value
 	}
 	add(c, port, address)
-	if ownManagementPort(s) {
+	if separateManagementPort(s) {
 		management := c
 		setTLS(&management, managementTLS)
 		add(management, s.ManagementPort.Value, "")
@@ -142,7 +142,7 @@ func bootConnectors(c model.Connector, s springboot.Settings, managementTLS bool
 	return out
 }
 
-func ownManagementPort(s springboot.Settings) bool {
+func separateManagementPort(s springboot.Settings) bool {
 	return s.ManagementPort != nil && s.ManagementPort.Value > 0 && s.Port != nil && s.ManagementPort.Value != s.Port.Value
 }
 
@@ -165,7 +165,7 @@ func managementTLS(env *springboot.Environment, inherited bool) bool {
 // managementURL is where Actuator answers, if that is a port of its own and
 // without TLS.
 func managementURL(env *springboot.Environment, s springboot.Settings, tls bool) string {
-	if !ownManagementPort(s) || tls {
+	if !separateManagementPort(s) || tls {
 		return ""
 	}
 	text := func(name, standard string) string {

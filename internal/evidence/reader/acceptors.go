@@ -11,19 +11,19 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// EvidenceReader reads the process and the acceptor of one listener.
-type EvidenceReader interface {
+// AcceptorReader reads the process and the acceptor of one listener.
+type AcceptorReader interface {
 	Read() evidence.Reading
 	Close()
 }
 
-// OpenEvidence opens a reader of a listener's process.
-type OpenEvidence func(process hostproc.ProcessKey, of Listener) EvidenceReader
+// OpenAcceptor opens a reader of a listener's process.
+type OpenAcceptor func(process hostproc.ProcessKey, of Listener) AcceptorReader
 
 // Acceptors read and judge the evidence of the moment, of the listeners that are or were
 // in trouble. They are for one goroutine at a time.
 type Acceptors struct {
-	open    OpenEvidence
+	open    OpenAcceptor
 	now     func() time.Time
 	readers map[acceptorKey]*acceptor
 	store   *facts.Store
@@ -38,15 +38,15 @@ type acceptorKey struct {
 }
 
 type acceptor struct {
-	reader EvidenceReader
+	reader AcceptorReader
 	track  evidence.Track
 	used   time.Time
 }
 
 // NewAcceptors puts what it judges into store; open opens a reader, nil for Open.
-func NewAcceptors(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time, open OpenEvidence) *Acceptors {
+func NewAcceptors(proc hostproc.FS, store *facts.Store, jvm OpenJVM, now func() time.Time, open OpenAcceptor) *Acceptors {
 	if open == nil {
-		open = func(process hostproc.ProcessKey, of Listener) EvidenceReader {
+		open = func(process hostproc.ProcessKey, of Listener) AcceptorReader {
 			return Open(proc, jvm.of(process), of, now)
 		}
 	}
@@ -91,7 +91,7 @@ func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others 
 }
 
 // acceptorRest is how long after the trouble the files stay open.
-const keptOpen = time.Minute
+const openFor = time.Minute
 
 // Retain closes what has not been read for a while, and what is of a socket or a process
 // that is not watched any more: listeners that come and go must not use up the files.
@@ -106,12 +106,12 @@ func (as *Acceptors) Retain(r *facts.Watchlist) {
 		}
 	}
 	for key, a := range as.readers {
-		if !watched[key] || as.now().Sub(a.used) >= keptOpen {
+		if !watched[key] || as.now().Sub(a.used) >= openFor {
 			a.reader.Close()
 			delete(as.readers, key)
 		}
 	}
-	as.store.DropJudgements(as.now().Add(-keptOpen))
+	as.store.DropJudgements(as.now().Add(-openFor))
 }
 
 // Close closes all files.

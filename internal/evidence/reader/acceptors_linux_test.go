@@ -26,7 +26,7 @@ func (r countedReader) Close()               { *r.open-- }
 func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	now, open := time.Unix(1_700_000_000, 0), 0
 	store := facts.NewStore()
-	as := NewAcceptors(hostproc.FS{}, store, nil, func() time.Time { return now }, func(hostproc.ProcessKey, Listener) EvidenceReader {
+	as := NewAcceptors(hostproc.FS{}, store, nil, func() time.Time { return now }, func(hostproc.ProcessKey, Listener) AcceptorReader {
 		open++
 		return countedReader{&open}
 	})
@@ -56,7 +56,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 
 	r := watched(200, 9)
 	as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
-	now = now.Add(keptOpen)
+	now = now.Add(openFor)
 	as.Retain(r)
 	require.Zero(t, open, "the trouble is over")
 	list = store.Judgements(id)

@@ -18,10 +18,10 @@ func TestManyFilesAreCountedSeldom(t *testing.T) {
 		want   bool
 	}{
 		"never counted":       {nil, 0, false, true},
-		"few":                 {new(fewFiles - 1), time.Second, false, true},
-		"many and fresh":      {new(fewFiles), time.Second, false, false},
-		"many and old":        {new(fewFiles), limitsEvery, false, true},
-		"many, by the kernel": {new(fewFiles), time.Second, true, true},
+		"few":                 {new(cheapFiles - 1), time.Second, false, true},
+		"many and fresh":      {new(cheapFiles), time.Second, false, false},
+		"many and old":        {new(cheapFiles), limitsEvery, false, true},
+		"many, by the kernel": {new(cheapFiles), time.Second, true, true},
 	}
 	for name, tt := range tests {
 		f := files{open: tt.open, openAt: now.Add(-tt.age)}

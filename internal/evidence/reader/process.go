@@ -87,12 +87,12 @@ type files struct {
 	limitAt time.Time
 }
 
-// fewFiles are counted at every scan, one by one if it must be.
-const fewFiles = 1000
+// cheapFiles are counted at every scan, one by one if it must be.
+const cheapFiles = 1000
 
 // due reports whether to count again. atOnce: the kernel has the number.
 func (f *files) due(now time.Time, atOnce bool) bool {
-	return f.open == nil || atOnce || *f.open < fewFiles || now.Sub(f.openAt) >= limitsEvery
+	return f.open == nil || atOnce || *f.open < cheapFiles || now.Sub(f.openAt) >= limitsEvery
 }
 
 func (m *processReader) openFiles(proc hostproc.FS, now time.Time, pid int, who string, miss *facts.Missing) *int {

@@ -22,7 +22,7 @@ func OpenFreezer(fs hostproc.FS, pid int) (*FreezerFile, error) {
 	if !ok {
 		return nil, fs.Wrap(pid, "freezer", hostproc.ErrNotSupported)
 	}
-	point, rel, ok := r.own("freezer", group, v2)
+	point, rel, ok := r.visibleHere("freezer", group, v2)
 	if !ok {
 		return nil, fs.Wrap(pid, "freezer", hostproc.ErrNotSupported)
 	}

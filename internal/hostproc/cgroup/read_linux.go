@@ -156,7 +156,7 @@ func (r *reading) upwards(controller string, fn func(dir string, v2 bool, read r
 
 // locate finds a mount that shows the group: ours, else one of the process.
 func (r *reading) locate(controller, group string, v2 bool) (point, rel string, read readFile) {
-	if point, rel, ok := r.own(controller, group, v2); ok {
+	if point, rel, ok := r.visibleHere(controller, group, v2); ok {
 		return point, rel, func(path string) ([]byte, error) { return procfile.Read(path, r.buf[:]) }
 	}
 	point, rel, ok := visible(hostproc.CgroupMounts(r.mounts()), controller, group, v2)
@@ -170,8 +170,8 @@ func (r *reading) locate(controller, group string, v2 bool) (point, rel string, 
 	return point, rel, func(path string) ([]byte, error) { return readFrom(root, path) }
 }
 
-// own finds a mount of ours that shows the group.
-func (r *reading) own(controller, group string, v2 bool) (point, rel string, ok bool) {
+// visibleHere finds a mount of ours that shows the group.
+func (r *reading) visibleHere(controller, group string, v2 bool) (point, rel string, ok bool) {
 	return visible(r.ours, controller, group, v2)
 }
 

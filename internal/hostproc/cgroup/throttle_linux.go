@@ -24,7 +24,7 @@ func OpenThrottle(fs hostproc.FS, pid int) (*ThrottleFile, error) {
 	}
 	defer r.close()
 	k := &ThrottleFile{}
-	k.keep(r)
+	k.open(r)
 	if len(k.stats) == 0 || k.usage == nil {
 		k.Close()
 		return nil, fs.Wrap(pid, "CPU limit", hostproc.ErrNotSupported)
@@ -32,14 +32,14 @@ func OpenThrottle(fs hostproc.FS, pid int) (*ThrottleFile, error) {
 	return k, nil
 }
 
-// keep opens the files of the mounts that are ours: one of the process's own
+// open opens the files of the mounts that are ours: one of the process's own
 // could be anything.
-func (k *ThrottleFile) keep(r *reading) {
+func (k *ThrottleFile) open(r *reading) {
 	group, v2, ok := controllerPath(r.groups, "cpu")
 	if !ok {
 		return
 	}
-	point, rel, ok := r.own("cpu", group, v2)
+	point, rel, ok := r.visibleHere("cpu", group, v2)
 	if !ok {
 		return
 	}
@@ -60,7 +60,7 @@ func usageFile(r *reading, own string, v2 bool) *procfile.Handle {
 	name := own + "/cpu.stat"
 	if !v2 {
 		group, v2, ok := controllerPath(r.groups, "cpuacct")
-		point, rel, seen := r.own("cpuacct", group, v2)
+		point, rel, seen := r.visibleHere("cpuacct", group, v2)
 		if !ok || v2 || !seen {
 			return nil
 		}

@@ -54,8 +54,8 @@ const maxSaw = 8
 // maxEvents bounds the events of a listener that flaps.
 const maxEvents = 200
 
-// Tell reads a recording.
-func Tell(in io.Reader) (*Story, error) {
+// Read reads a recording.
+func Read(in io.Reader) (*Story, error) {
 	r, err := recording.NewReader(in)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func Text(w io.Writer, r *api.Run, before *api.Run, o render.TextOptions) error 
 	s.head()
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
-		if i >= render.FewListeners && l.Status == model.StatusOK.String() {
+		if i >= render.MaxDetailed && l.Status == model.StatusOK.String() {
 			s.Paragraph(0, term.Dim.Of(term.Plural(len(r.Listeners)-i, "more listener was", "more listeners were")+" ok."))
 			break
 		}
@@ -302,7 +302,7 @@ func SettingsNote(l *api.RunListener) string {
 
 func runKnee(k *api.RunKnee) string {
 	unit := "clients/s"
-	if k.OfConnections || k.Kept {
+	if k.OfConnections || k.KeepAlive {
 		unit = "connections/s"
 	}
 	inside := ""
@@ -319,7 +319,7 @@ func runKnee(k *api.RunKnee) string {
 		if k.AtOnceError > 0 {
 			what = fmt.Sprintf("%s ± %s clients at once", phrase.Number(*k.AtOnce), phrase.Number(k.AtOnceError))
 		}
-	case k.Kept && inside != "":
+	case k.KeepAlive && inside != "":
 		what = inside
 	case inside != "":
 		what += ", " + inside
@@ -338,7 +338,7 @@ func runKnee(k *api.RunKnee) string {
 	if k.Late {
 		how = "answered later than --slo"
 	}
-	if beyond := valueOr(k.Beyond); beyond > 0 && k.AtOnce == nil && !k.Kept {
+	if beyond := valueOr(k.Beyond); beyond > 0 && k.AtOnce == nil && !k.KeepAlive {
 		text += fmt.Sprintf("; clients were %s from %s %s on", how, phrase.Decimal(beyond), unit)
 	}
 	return text

@@ -171,7 +171,7 @@ func TestLinesForgetWhomTheSamplerForgot(t *testing.T) {
 	kept.Retired = []model.RetainedTotals{{ID: id, Totals: up.Listeners[0].Totals}}
 	require.NoError(t, lines.Add(up))
 	require.NoError(t, lines.Add(kept))
-	require.Equal(t, uint64(7), lines.past[identityOf(&up.Listeners[0])].drops.own)
+	require.Equal(t, uint64(7), lines.past[identityOf(&up.Listeners[0])].drops.attributed)
 	require.NoError(t, lines.Add(forgotten))
 	require.Empty(t, lines.past)
 }

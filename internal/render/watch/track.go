@@ -98,7 +98,7 @@ func (m *moment) merge(later moment) {
 
 // dropCounts is how many packets a listener had dropped at the latest sample, by its own
 // count and by its namespace's of those that no socket accounts for.
-type dropCounts struct{ own, unattributed uint64 }
+type dropCounts struct{ attributed, unattributed uint64 }
 
 // since is how many have come since the snapshot before. A counter that starts again
 // has dropped nothing. What no socket accounts for counts as long as the losses
@@ -106,7 +106,7 @@ type dropCounts struct{ own, unattributed uint64 }
 func (t *dropCounts) since(snap *model.Snapshot, id model.ListenerID, totals *model.Totals, lost *model.Losses) uint64 {
 	before := *t
 	*t = dropCounts{droppedSince(totals), max(before.unattributed, unattributed(snap, id.NetNS))}
-	n := t.own - min(before.own, t.own)
+	n := t.attributed - min(before.attributed, t.attributed)
 	if lost != nil {
 		n += min(t.unattributed-before.unattributed, lost.Unattributed)
 	}

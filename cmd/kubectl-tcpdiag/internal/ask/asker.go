@@ -43,7 +43,7 @@ type Asker struct {
 	said   answers                                   // of those agents
 	mu     sync.Mutex
 	added  int
-	told   []string // for people, of ways that did not work
+	notes  []string // for people, of ways that did not work
 }
 
 // New asks by a client.
@@ -65,7 +65,7 @@ func (a *Asker) Forget() {
 const atOnce = 8
 
 // NodeAgents selects the agents of the chart and of the manifests.
-const NodeAgents = agentLabel + "=" + own
+const NodeAgents = agentLabel + "=" + containerName
 
 const agentLabel = "app.kubernetes.io/name"
 
@@ -119,7 +119,7 @@ func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot
 	for _, way := range ways {
 		source, first, err := a.by(ctx, way, pod)
 		if err == nil {
-			a.tell(failed)
+			a.note(failed)
 			return source, first, nil
 		}
 		if ctx.Err() != nil {
@@ -142,13 +142,13 @@ func (a *Asker) Open(ctx context.Context, pod *core.Pod) (*Source, *api.Snapshot
 	return nil, nil, fmt.Errorf("%s/%s: %w", pod.Namespace, pod.Name, last)
 }
 
-// tell says what is of interest though another way has answered, each once.
-func (a *Asker) tell(lines []string) {
+// note says what is of interest though another way has answered, each once.
+func (a *Asker) note(lines []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, line := range lines {
-		if !slices.Contains(a.told, line) {
-			a.told = append(a.told, line)
+		if !slices.Contains(a.notes, line) {
+			a.notes = append(a.notes, line)
 			fmt.Fprintln(a.log, "tcpdiag: "+line)
 		}
 	}
@@ -162,7 +162,7 @@ func (a *Asker) askable(pod *core.Pod) error {
 	if a.opt.Container == "" {
 		return nil
 	}
-	c, err := kube.Container(pod, a.opt.Container, own)
+	c, err := kube.Container(pod, a.opt.Container, containerName)
 	if err == nil && containerID(pod, c.Name) == "" {
 		err = fmt.Errorf("container %s has not started yet", c.Name)
 	}
@@ -192,9 +192,9 @@ func (a *Asker) by(ctx context.Context, way kube.Way, pod *core.Pod) (*Source, *
 
 // Nothing is the error of an answer without a listener.
 func (a *Asker) Nothing(s *Source) error {
-	all := slices.DeleteFunc(kube.Running(s.Pod), func(name string) bool { return name == own })
+	all := slices.DeleteFunc(kube.Running(s.Pod), func(name string) bool { return name == containerName })
 	where, remedy := "in the pod", ""
-	if c, err := kube.Container(s.Pod, a.opt.Container, own); err == nil && (s.Way == kube.Ephemeral || a.opt.Container != "") {
+	if c, err := kube.Container(s.Pod, a.opt.Container, containerName); err == nil && (s.Way == kube.Ephemeral || a.opt.Container != "") {
 		where = "in container " + c.Name
 		if len(all) > 1 {
 			remedy = "-c takes one of " + strings.Join(all, ", ") + "; "

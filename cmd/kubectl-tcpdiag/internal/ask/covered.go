@@ -57,7 +57,7 @@ func (a *Asker) Covered(ctx context.Context, pods []core.Pod) (covered []core.Po
 	}
 	return slices.DeleteFunc(pods, func(p core.Pod) bool {
 		_, sidecar := Sidecar(&p)
-		sidecar = sidecar && p.Labels[agentLabel] != own
+		sidecar = sidecar && p.Labels[agentLabel] != containerName
 		return !sidecar && !watched[string(p.UID)]
 	}), silent, nil
 }

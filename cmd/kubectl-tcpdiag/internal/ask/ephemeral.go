@@ -58,7 +58,7 @@ func (a *Asker) mayAdd() error {
 
 // target is the container whose processes the ephemeral one is to see.
 func (a *Asker) target(pod *core.Pod) (*core.Container, error) {
-	c, err := kube.Container(pod, a.opt.Container, own)
+	c, err := kube.Container(pod, a.opt.Container, containerName)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (a *Asker) target(pod *core.Pod) (*core.Container, error) {
 }
 
 const (
-	prefix  = own + "-"
+	prefix  = containerName + "-"
 	listens = "--web.listen-address="
 	// topPort is where the first one serves, the next one below: a sidecar may have its own.
 	topPort = 10899
@@ -264,7 +264,7 @@ func (a *Asker) notStarted(c *core.EphemeralContainer, pod *core.Pod, why string
 
 // among says which of several containers is seen.
 func among(pod *core.Pod, target *core.Container) string {
-	all := slices.DeleteFunc(kube.Running(pod), func(name string) bool { return name == own })
+	all := slices.DeleteFunc(kube.Running(pod), func(name string) bool { return name == containerName })
 	if len(all) < 2 {
 		return ""
 	}

@@ -50,7 +50,7 @@ func (a *Asker) ofNode(ctx context.Context, agent *core.Pod) (*api.Snapshot, err
 func AgentOf(pod *core.Pod) kube.Agent {
 	at := kube.Agent{Namespace: pod.Namespace, Pod: pod.Name, Port: agentPort}
 	for _, c := range pod.Spec.Containers {
-		if c.Name == own {
+		if c.Name == containerName {
 			at.Port = port(c.Ports)
 		}
 	}

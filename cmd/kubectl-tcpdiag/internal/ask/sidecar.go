@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// own is what the manifests call tcpdiag's container.
-	own       = "tcpdiag"
-	agentPort = 10889
-	snapshot  = "/api/v1/snapshot"
-	program   = "/usr/local/bin/tcpdiag" // where the image has it
+	// containerName is what the manifests call tcpdiag's container.
+	containerName = "tcpdiag"
+	agentPort     = 10889
+	snapshot      = "/api/v1/snapshot"
+	program       = "/usr/local/bin/tcpdiag" // where the image has it
 )
 
 // sidecar is tcpdiag's container in the pod.
 func (a *Asker) sidecar(pod *core.Pod) (*Source, error) {
 	container, ok := Sidecar(pod)
 	if !ok {
-		return nil, &errNone{"the pod has no running container called " + own}
+		return nil, &errNone{"the pod has no running container called " + containerName}
 	}
 	at := kube.Agent{Namespace: pod.Namespace, Pod: pod.Name, Port: port(container.Ports)}
 	return a.within(pod, kube.Sidecar, "the sidecar", container.Name, at), nil
@@ -32,11 +32,11 @@ func (a *Asker) sidecar(pod *core.Pod) (*Source, error) {
 // Sidecar is the container of a pod that is tcpdiag, where it runs.
 func Sidecar(pod *core.Pod) (core.Container, bool) {
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if c.Name != own {
+		if c.Name != containerName {
 			continue
 		}
 		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			if s.Name == own && s.State.Running != nil {
+			if s.Name == containerName && s.State.Running != nil {
 				return c, true
 			}
 		}
@@ -47,7 +47,7 @@ func Sidecar(pod *core.Pod) (core.Container, bool) {
 // port is where an agent serves.
 func port(ports []core.ContainerPort) int {
 	for _, p := range ports {
-		if p.Name == own || p.Name == "metrics" {
+		if p.Name == containerName || p.Name == "metrics" {
 			return int(p.ContainerPort)
 		}
 	}

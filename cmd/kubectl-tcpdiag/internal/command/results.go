@@ -71,8 +71,8 @@ func answered(results []result) (n int) {
 	return n
 }
 
-// fewWays is up to how many pods each has a line of its own.
-const fewWays = 5
+// waysInLines is up to how many pods each has a line of its own.
+const waysInLines = 5
 
 // sayWays says which way was taken, and what could not be seen on it.
 func sayWays(w io.Writer, results []result) {
@@ -84,7 +84,7 @@ func sayWays(w io.Writer, results []result) {
 		}
 		counts[r.source.Way]++
 	}
-	if n := answered(results); n > fewWays {
+	if n := answered(results); n > waysInLines {
 		var parts []string
 		for _, way := range kube.Ways() {
 			if n := counts[way]; n > 0 {
@@ -114,7 +114,7 @@ func failures(w io.Writer, results []result) error {
 	for i := range results {
 		if err := results[i].err; err != nil {
 			n++
-			if text := err.Error(); !slices.Contains(said, text) && len(said) < fewWays {
+			if text := err.Error(); !slices.Contains(said, text) && len(said) < waysInLines {
 				said = append(said, text)
 				complain(w, err)
 			}

@@ -41,7 +41,7 @@ func TestFollowingAFileByteByByte(t *testing.T) {
 		got, ended = append(got, events...), end
 	}
 	require.True(t, ended)
-	story, err := story.Tell(bytes.NewReader(text))
+	story, err := story.Read(bytes.NewReader(text))
 	require.NoError(t, err)
 	require.Zero(t, f.reader.Damaged)
 	require.Equal(t, EventBegin, got[0].Kind)

@@ -21,14 +21,14 @@ import (
 
 // ClassPath is where the class loader finds resources, in its order.
 type ClassPath struct {
-	entries  []*Entry
-	own      []*Entry          // those that hold the application's own classes
-	manifest map[string]string // of the application's jar or exploded directory
-	kind     Kind
-	Missing  []model.Unavailable
-	files    []*os.File // open jars
-	archives archives
-	Over     bool // some jars were too much
+	entries     []*Entry
+	application []*Entry          // those that hold the application's own classes
+	manifest    map[string]string // of the application's jar or exploded directory
+	kind        Kind
+	Missing     []model.Unavailable
+	files       []*os.File // open jars
+	archives    archives
+	Over        bool // some jars were too much
 }
 
 // Close closes the jars that are open.
@@ -72,7 +72,7 @@ func (c *ClassPath) addJarApplication(p *launch.Process, l *launch.Command) {
 		return
 	}
 	c.kind = KindClassPath
-	c.entries, c.own = append(c.entries, jar), append(c.own, jar)
+	c.entries, c.application = append(c.entries, jar), append(c.application, jar)
 	c.addManifestClassPath(p, jar)
 }
 
@@ -117,7 +117,7 @@ func (c *ClassPath) addArchive(p *launch.Process, l *launch.Command, root *Entry
 		libs = []string{v}
 	}
 	own := root.below(classes)
-	c.entries, c.own = append(c.entries, own), append(c.own, own)
+	c.entries, c.application = append(c.entries, own), append(c.application, own)
 	for _, lib := range append(libs, "lib/") { // lib/ is the layout of Spring Boot 1.3
 		c.addLibraries(p, root, lib)
 	}
@@ -214,7 +214,7 @@ func (c *ClassPath) addEntry(p *launch.Process, entry string) {
 		c.entries = append(c.entries, c.fileJar(p, entry, keepConfig))
 	default:
 		own := dirEntry(entry)
-		c.entries, c.own = append(c.entries, own), append(c.own, own)
+		c.entries, c.application = append(c.entries, own), append(c.application, own)
 	}
 }
 

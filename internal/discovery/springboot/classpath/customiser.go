@@ -46,7 +46,7 @@ func hints() []hint {
 // for code that may set what the configuration does not say.
 func Customisers(p *launch.Process, c *ClassPath) ([]model.Unavailable, CodeLimits) {
 	s := &classSearch{p: p, budget: maxClasses}
-	for _, pl := range c.own {
+	for _, pl := range c.application {
 		if dir := path.Clean(pl.Dir); pl.Dir != "" {
 			// "java Main" has the working directory as its class path: that
 			// may be the root of the file system, with /proc below it.
@@ -56,7 +56,7 @@ func Customisers(p *launch.Process, c *ClassPath) ([]model.Unavailable, CodeLimi
 			continue
 		}
 		for _, name := range pl.names() {
-			if strings.HasSuffix(name, ".class") && !isSpringsOwn(name) && s.budget > 0 {
+			if strings.HasSuffix(name, ".class") && !isOfSpring(name) && s.budget > 0 {
 				data, err := pl.read(p, name, maxClassFile)
 				s.class(name, data, err)
 			}
@@ -70,8 +70,8 @@ func Customisers(p *launch.Process, c *ClassPath) ([]model.Unavailable, CodeLimi
 	return s.found, s.limits
 }
 
-// isSpringsOwn leaves the classes of a merged jar out that are not the application's.
-func isSpringsOwn(name string) bool {
+// isOfSpring leaves the classes of a merged jar out that are not the application's.
+func isOfSpring(name string) bool {
 	return strings.HasPrefix(name, "org/springframework/") || strings.HasPrefix(name, "org/apache/")
 }
 

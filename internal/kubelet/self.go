@@ -7,20 +7,20 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// Own is the pod that tcpdiag itself runs in, as its manifest says by the downward API:
+// Self is the pod that tcpdiag itself runs in, as its manifest says by the downward API:
 // POD_NAMESPACE, POD_NAME and POD_UID, and in CONTAINER the name of the container beside it. The zero
 // value knows none.
-type Own struct {
+type Self struct {
 	pod    *model.Pod
 	shared bool // the network with the node: not all that listens there is the pod's
 }
 
-// NewOwn reads the environment; uid is the pod's by tcpdiag's own cgroup, "" where that does not show
+// NewSelf reads the environment; uid is the pod's by tcpdiag's own cgroup, "" where that does not show
 // it.
-func NewOwn(getenv func(string) string, uid string) Own {
+func NewSelf(getenv func(string) string, uid string) Self {
 	p := model.Pod{Namespace: getenv("POD_NAMESPACE"), Name: getenv("POD_NAME"), Container: getenv("CONTAINER"), UID: getenv("POD_UID")}
 	if !isLabel(p.Namespace) || !isSubdomain(p.Name) || uid != "" && p.UID != "" && uid != p.UID {
-		return Own{}
+		return Self{}
 	}
 	if !isLabel(p.Container) {
 		p.Container = ""
@@ -28,7 +28,7 @@ func NewOwn(getenv func(string) string, uid string) Own {
 	if !cgroup.IsUID(p.UID) {
 		p.UID = uid
 	}
-	return Own{pod: &p, shared: inNodesNetwork()}
+	return Self{pod: &p, shared: inNodesNetwork()}
 }
 
 // inNodesNetwork reports whether this is the kernel's first network namespace: no other has this
@@ -40,7 +40,7 @@ func inNodesNetwork() bool {
 
 // Of is the pod of what listens in tcpdiag's own network namespace, by the cgroup of its process,
 // if it has one that may be seen.
-func (o Own) Of(c cgroup.Pod) *model.Pod {
+func (o Self) Of(c cgroup.Pod) *model.Pod {
 	switch {
 	case o.pod == nil, c.UID != "" && c.UID != o.pod.UID, c.UID == "" && o.shared:
 		return nil

@@ -15,11 +15,11 @@ type holdings struct {
 	asked   time.Time
 }
 
-// Held says which of the listening sockets a process holds, though others may
+// OwnedBy says which of the listening sockets a process holds, though others may
 // hold them too. A socket that is not known to be its takes a search of all its
 // descriptors, the next one after a while only. The error wraps
 // hostproc.ErrNoProcess or fs.ErrPermission.
-func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
+func (f *Finder) OwnedBy(pid int, inodes []uint32) (map[uint32]Process, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st, err := f.proc.Stat(pid)
@@ -31,7 +31,7 @@ func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
 	}
 	now := f.now()
 	h := f.recall(pid, st.StartTime, inodes, now)
-	if err := f.searchHeld(pid, h, inodes, now); err != nil {
+	if err := f.searchDescriptors(pid, h, inodes, now); err != nil {
 		return nil, err
 	}
 	found := make(map[uint32]Process, len(h.fds))
@@ -43,14 +43,14 @@ func (f *Finder) Held(pid int, inodes []uint32) (map[uint32]Process, error) {
 
 // recall keeps of a process's holdings what is asked for and still true.
 func (f *Finder) recall(pid int, start uint64, inodes []uint32, now time.Time) *holdings {
-	for pid, h := range f.held {
+	for pid, h := range f.byPID {
 		if now.Sub(h.asked) > forgetAfter {
-			delete(f.held, pid)
+			delete(f.byPID, pid)
 		}
 	}
 	next := &holdings{start: start, asked: now, fds: map[uint32]int{}, without: map[uint32]time.Time{}}
-	last := f.held[pid]
-	f.held[pid] = next
+	last := f.byPID[pid]
+	f.byPID[pid] = next
 	if last == nil || last.start != start {
 		return next
 	}
@@ -65,9 +65,9 @@ func (f *Finder) recall(pid int, start uint64, inodes []uint32, now time.Time) *
 	return next
 }
 
-// searchHeld looks at a process's descriptors for the sockets of which it is not
+// searchDescriptors looks at a process's descriptors for the sockets of which it is not
 // known whether it holds them.
-func (f *Finder) searchHeld(pid int, h *holdings, inodes []uint32, begin time.Time) error {
+func (f *Finder) searchDescriptors(pid int, h *holdings, inodes []uint32, begin time.Time) error {
 	fresh := make(map[uint32]struct{})
 	for _, inode := range inodes {
 		_, with := h.fds[inode]
