@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/properties"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
@@ -46,6 +47,24 @@ func TestActivation(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, tt.a.active(tt.ctx)) })
 	}
 	require.Equal(t, "profile a or b, on heroku", (&activation{profiles: []string{"a", "b"}, cloud: "heroku"}).String())
+}
+
+// The variables are those of Spring Boot's CloudPlatform.
+func TestCloudPlatform(t *testing.T) {
+	for want, names := range map[string][]string{
+		"CLOUD_FOUNDRY": {"VCAP_APPLICATION"}, "HEROKU": {"DYNO"}, "SAP": {"HC_LANDSCAPE"}, "NOMAD": {"NOMAD_ALLOC_ID"},
+		"KUBERNETES":        {"ORDERS_SERVICE_HOST", "ORDERS_SERVICE_PORT"},
+		"AZURE_APP_SERVICE": {"WEBSITE_SITE_NAME", "WEBSITE_INSTANCE_ID", "WEBSITE_RESOURCE_GROUP", "WEBSITE_SKU"},
+		"NONE":              {"ORDERS_SERVICE_HOST", "WEBSITE_SITE_NAME"},
+	} {
+		env := &properties.Document{Names: names, Values: map[string]string{}}
+		for _, name := range names {
+			env.Values[name] = "x"
+		}
+		require.Equal(t, want, cloudPlatform("", env))
+		require.Equal(t, "HEROKU", cloudPlatform("heroku", env), "it is forced")
+	}
+	require.Equal(t, "CLOUD_FOUNDRY", cloudPlatform("", &properties.Document{Values: map[string]string{"VCAP_SERVICES": "{}"}}))
 }
 
 func FuzzMatchProfiles(f *testing.F) {
