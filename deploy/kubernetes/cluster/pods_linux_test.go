@@ -225,7 +225,7 @@ func testLiars(t *testing.T, c *cluster, url string) {
 	add("app", "liar", strings.Replace(stubContainer("liar", ", securityContext: {capabilities: {add: [SYS_ADMIN]}}"), "env: [", claims, 1))
 	f := follow(t, url)
 	c.apply(t, b.String())
-	within(t, 2*time.Minute, "all run", func() bool { return len(runningStubs()) == n })
+	within(t, 2*time.Minute, "all run", func() bool { return len(new(stubs).running()) == n })
 	require.Contains(t, c.run(t, "kubectl --namespace app logs liar"), "claims to be orders")
 	within(t, 20*time.Second, "all are named", func() bool {
 		return f.namedNow() == n
@@ -234,5 +234,5 @@ func testLiars(t *testing.T, c *cluster, url string) {
 	f.report(t, "names that look like others'")
 	require.Empty(t, f.mistakes())
 	c.remove(t, "shop", "shop-orders", "app", long)
-	within(t, time.Minute, "none is left", func() bool { return len(runningStubs()) == 0 })
+	within(t, time.Minute, "none is left", func() bool { return len(new(stubs).running()) == 0 })
 }

@@ -51,72 +51,115 @@ type socket struct {
 	port  uint16
 }
 
-// runningStubs are the stubs of this machine, by the socket that they have.
-func runningStubs() map[socket]stub {
-	found := map[socket]stub{}
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		dir := filepath.Dir(file)
-		comm, _ := os.ReadFile(filepath.Join(dir, "comm"))
-		if string(bytes.TrimSpace(comm)) != "java" {
-			continue
+// stubs are those of this machine. What a process is, it is asked once: fifty pods that start leave
+// little of two processors to the test.
+type stubs struct {
+	known map[process]*running // nil for one that is no stub
+}
+
+// process is one for good: by its number and by when it began, in ticks of the kernel.
+type process struct {
+	dir   string
+	start string
+}
+
+// running is a stub and the socket that it has.
+type running struct {
+	stub
+	at socket
+}
+
+// running are the stubs that run, by the socket that they have.
+func (s *stubs) running() map[socket]stub {
+	found, known := map[socket]stub{}, map[process]*running{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		p := process{dir: dir, start: startOf(dir)}
+		one, is := s.known[p]
+		if !is || one != nil && one.began.IsZero() { // a process becomes the stub by exec
+			one = stubOf(p)
 		}
-		env, _ := os.ReadFile(file)
-		one, at := stub{}, socket{port: 8080}
-		for _, entry := range strings.Split(string(env), "\x00") {
-			name, value, _ := strings.Cut(entry, "=")
-			switch name {
-			case "TRUE_NAMESPACE":
-				one.Namespace = value
-			case "TRUE_POD":
-				one.Pod = value
-			case "TRUE_UID":
-				one.UID = value
-			case "TRUE_CONTAINER":
-				one.Container = value
-			case "LISTEN":
-				port, _ := strconv.ParseUint(value, 10, 16)
-				at.port = uint16(port)
-			}
-		}
-		if ns, err := os.Readlink(filepath.Join(dir, "ns/net")); err == nil {
-			_, _ = fmt.Sscanf(ns, "net:[%d]", &at.netns)
-		}
-		if began, ok := beganAt(dir); ok && one.UID != "" && at.netns != 0 {
-			one.began = began
-			found[at] = one
+		known[p] = one
+		if one != nil && !one.began.IsZero() {
+			found[one.at] = one.stub
 		}
 	}
+	s.known = known
 	return found
 }
 
-// beganAt is when a process was started, by the kernel.
-func beganAt(dir string) (time.Time, bool) {
+// stubOf is what a process is, nil for no stub; without the time for one that may still become it.
+func stubOf(p process) *running {
+	comm, _ := os.ReadFile(filepath.Join(p.dir, "comm"))
+	switch name := string(bytes.TrimSpace(comm)); {
+	case strings.HasPrefix(name, "runc"):
+		return new(running)
+	case name != "java":
+		return nil
+	}
+	env, _ := os.ReadFile(filepath.Join(p.dir, "environ"))
+	one := &running{at: socket{port: 8080}}
+	for _, entry := range strings.Split(string(env), "\x00") {
+		name, value, _ := strings.Cut(entry, "=")
+		switch name {
+		case "TRUE_NAMESPACE":
+			one.Namespace = value
+		case "TRUE_POD":
+			one.Pod = value
+		case "TRUE_UID":
+			one.UID = value
+		case "TRUE_CONTAINER":
+			one.Container = value
+		case "LISTEN":
+			port, _ := strconv.ParseUint(value, 10, 16)
+			one.at.port = uint16(port)
+		}
+	}
+	if ns, err := os.Readlink(filepath.Join(p.dir, "ns/net")); err == nil {
+		_, _ = fmt.Sscanf(ns, "net:[%d]", &one.at.netns)
+	}
+	if one.UID != "" && one.at.netns != 0 {
+		one.began = p.began()
+	}
+	return one
+}
+
+// startOf is when a process was started, in ticks since boot, as the kernel writes it; "" for none.
+func startOf(dir string) string {
 	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
-		return time.Time{}, false
+		return ""
 	}
-	uptime, err := os.ReadFile("/proc/uptime")
-	if err != nil {
-		return time.Time{}, false
-	}
-	now := time.Now()
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const start = 22 - 3 // the fields after the name begin with the third
 	if len(fields) <= start {
-		return time.Time{}, false
+		return ""
 	}
-	ticks, err := strconv.ParseFloat(fields[start], 64)
+	return fields[start]
+}
+
+// began is that by the clock, zero where it is not known.
+func (p process) began() time.Time {
+	uptime, err := os.ReadFile("/proc/uptime")
 	if err != nil {
-		return time.Time{}, false
+		return time.Time{}
+	}
+	now := time.Now()
+	ticks, err := strconv.ParseFloat(p.start, 64)
+	if err != nil {
+		return time.Time{}
 	}
 	up, err := strconv.ParseFloat(strings.Fields(string(uptime))[0], 64)
-	return now.Add(-time.Duration((up - ticks/100) * float64(time.Second))), err == nil
+	if err != nil {
+		return time.Time{}
+	}
+	return now.Add(-time.Duration((up - ticks/100) * float64(time.Second)))
 }
 
 // follower holds what an agent says of the stubs against the truth, four times a second.
 type follower struct {
-	url string
+	url   string
+	truth stubs // of the loop alone
 
 	mu     sync.Mutex
 	wrong  []string
@@ -180,7 +223,7 @@ func (f *follower) look() {
 	if json.Unmarshal(f.get("/api/v1/snapshot"), &said) != nil {
 		return
 	}
-	now, after := time.Now(), runningStubs()
+	now, after := time.Now(), f.truth.running()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++
