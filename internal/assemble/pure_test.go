@@ -37,7 +37,7 @@ func full(begin time.Time, seconds int) *facts.View {
 	dropped := uint64(seconds)
 	f.Namespaces = []facts.Namespace{{
 		ID: 1, Answers: true, SysctlOK: true, Sysctl: map[string]int{"somaxconn": 4096}, Sockstat: map[string]int{"inuse": 20}, Counted: true,
-		Sampled: []facts.Sampled{{ID: id, Inode: 7, Members: 1, Queue: losses.Queue{At: now, Length: 6, Limit: 5}, Full: begin}},
+		Sampled: []facts.Sampled{{ID: id, Inode: 7, Queue: losses.Queue{At: now, Length: 6, Limit: 5}, Full: begin}},
 		Window:  losses.Window{At: now, Interval: 10 * time.Second, Counters: model.Counters{"ListenDrops": dropped}, Delta: model.Counters{"ListenDrops": dropped}},
 		Accounts: map[model.ListenerID]*losses.Report{id: {
 			Recent: 6, Peak: &losses.Peak{Length: 6, At: now},

@@ -8,12 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 func TestIDsAreThoseOfTheProcess(t *testing.T) {
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	uid, err := effective(proc, os.Getpid(), "Uid")
 	require.NoError(t, err)
 	gid, err := effective(proc, os.Getpid(), "Gid")

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -129,7 +130,7 @@ func TestChildHasNoPowersOfOurs(t *testing.T) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: caps}
 				return cmd
 			}}
-			d := NewDiscoverer(procFS(t), WithExaminer(children))
+			d := NewDiscoverer(hostfs.Real(t), WithExaminer(children))
 			c, unavailable := only(t, d, private, 8080)
 			require.Nil(t, c.MaxThreads)
 			require.Contains(t, fmt.Sprint(unavailable), "files that not every user may read")

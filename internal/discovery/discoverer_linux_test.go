@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -101,8 +102,8 @@ func TestNothingIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startFake(t, f())
-			counted := &counting{Here: examine.Here{Proc: procFS(t)}}
-			d := NewDiscoverer(procFS(t), WithExaminer(counted))
+			counted := &counting{Here: examine.Here{Proc: hostfs.Real(t)}}
+			d := NewDiscoverer(hostfs.Real(t), WithExaminer(counted))
 			c, _ := only(t, d, s, 8080)
 			e := d.entries[s.pid]
 			for range 5 {
@@ -296,7 +297,7 @@ func asNobody(t *testing.T, start func() *server) (c *model.Connector, unavailab
 	if !nobody {
 		return nil, nil, ""
 	}
-	p, err := procFS(t).Process(atoi(t, pid))
+	p, err := hostfs.Real(t).Process(atoi(t, pid))
 	require.NoError(t, err)
 	c, list := only(t, inChildren(t), &server{pid: p.PID, start: p.StartTime}, 8080)
 	unavailable = map[string]model.Unavailable{}
@@ -415,7 +416,7 @@ func TestBootAsAnotherUser(t *testing.T) {
 }
 
 func TestManyProcesses(t *testing.T) {
-	d := NewDiscoverer(procFS(t))
+	d := NewDiscoverer(hostfs.Real(t))
 	for i := range maxRemembered + 10 {
 		d.Discover(t.Context(), 1<<30+i, 1, nil)
 	}

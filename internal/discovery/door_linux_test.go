@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -62,7 +63,7 @@ func TestCredentialsReachTheNamedProcessOnly(t *testing.T) {
 	base, err := url.Parse("http://user:word@localhost:18081/actuator")
 	require.NoError(t, err)
 	d := &door{
-		proc: procFS(t), pid: os.Getpid(), namespace: theirs.Path(), url: base, guarded: true,
+		proc: hostfs.Real(t), pid: os.Getpid(), namespace: theirs.Path(), url: base, guarded: true,
 		sockets: []netip.AddrPort{netip.MustParseAddrPort("[::1]:18081")},
 	}
 	readings, err := askAll(t.Context(), actuatorClient(d), base.String())

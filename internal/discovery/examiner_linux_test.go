@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // counting counts examinations.
@@ -60,7 +61,7 @@ func TestExaminationThatTakesItsTime(t *testing.T) {
 	s := startFake(t, fake{args: tomcatArgs(base(t, smallServer)), Threads: []string{"http-nio-8080-e"}})
 	examiner := &scripted{answer: make(chan error)}
 	clock := newClock(0)
-	d := NewDiscoverer(procFS(t), WithExaminer(examiner), WithClock(clock.now))
+	d := NewDiscoverer(hostfs.Real(t), WithExaminer(examiner), WithClock(clock.now))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
@@ -126,5 +127,5 @@ func TestSetUserID(t *testing.T) {
 func inChildren(t testing.TB, options ...Option) *Discoverer {
 	children := examine.NewChildren("/proc/self/exe", childArgument)
 	children.Deadline = time.Minute
-	return NewDiscoverer(procFS(t), append(options, WithExaminer(children))...)
+	return NewDiscoverer(hostfs.Real(t), append(options, WithExaminer(children))...)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // fakeVariable makes the test program a process that looks like another one:
@@ -154,7 +155,7 @@ func startFake(t testing.TB, f fake) *server {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, "ready\n", line)
-	p, err := procFS(t).Process(cmd.Process.Pid)
+	p, err := hostfs.Real(t).Process(cmd.Process.Pid)
 	require.NoError(t, err)
 	return &server{pid: p.PID, start: p.StartTime}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // TestJVM: the performance data of a JVM is opened in the child and read here, as root
@@ -41,7 +42,7 @@ func TestJVM(t *testing.T) {
 
 	var key hostproc.ProcessKey
 	require.Eventually(t, func() bool { // the name is that of the program once it runs
-		p, err := procFS(t).Process(cmd.Process.Pid)
+		p, err := hostfs.Real(t).Process(cmd.Process.Pid)
 		key = hostproc.ProcessKey{PID: cmd.Process.Pid, StartTime: p.StartTime}
 		return err == nil && model.IsJVM(p.Comm)
 	}, time.Minute, time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // With the capabilities of the DaemonSet, which cannot read a stranger's auxiliary
@@ -27,7 +28,7 @@ func TestPrivateFilesWithTheDaemonSetsCapabilities(t *testing.T) {
 		}
 		return cmd
 	}}
-	c, _ := only(t, NewDiscoverer(procFS(t), WithExaminer(children)), private, 8080)
+	c, _ := only(t, NewDiscoverer(hostfs.Real(t), WithExaminer(children)), private, 8080)
 	require.NotNil(t, c.MaxThreads)
 	require.Equal(t, 42, c.MaxThreads.Value)
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // However many processes one owner starts, what is remembered is bounded, and another owner's stays.
 func TestProcessesByChurn(t *testing.T) {
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	d := NewDiscoverer(proc)
 	const beyond = 5_000_000 // the kernel's largest pid is 4,194,304: there are no such processes
 	remember := func(pid int, owner string) {

@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
@@ -88,17 +88,10 @@ func serve(t *testing.T, cmd *exec.Cmd) *server {
 		}
 	}
 	t.Cleanup(s.stop)
-	p, err := procFS(t).Process(s.pid)
+	p, err := hostfs.Real(t).Process(s.pid)
 	require.NoError(t, err)
 	s.start = p.StartTime
 	return s
-}
-
-func procFS(t testing.TB) hostproc.FS {
-	t.Helper()
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
-	return proc
 }
 
 // await waits until a server answers and returns what it says. It is asked in

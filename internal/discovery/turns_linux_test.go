@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -44,11 +45,11 @@ func sleepAs(t *testing.T, uid uint32) int {
 func TestExaminationsTakeTurns(t *testing.T) {
 	nettest.Root(t)
 	o := &orderly{begin: make(chan struct{})}
-	d := NewDiscoverer(procFS(t), WithExaminer(o))
+	d := NewDiscoverer(hostfs.Real(t), WithExaminer(o))
 	done, stop := context.WithCancel(t.Context())
 	stop()
 	ask := func(pid int) {
-		p, err := procFS(t).Process(pid)
+		p, err := hostfs.Real(t).Process(pid)
 		require.NoError(t, err)
 		d.Discover(done, pid, p.StartTime, nil)
 	}
@@ -64,7 +65,7 @@ func TestExaminationsTakeTurns(t *testing.T) {
 
 // What others' processes do to the readers is no failure of this one: it is asked again soon.
 func TestOthersHang(t *testing.T) {
-	d := NewDiscoverer(procFS(t))
+	d := NewDiscoverer(hostfs.Real(t))
 	e := d.entry(1, 1)
 	d.absorb(e, nil, jvmFile{}, examine.ErrOthersHang)
 	require.Zero(t, e.failures)

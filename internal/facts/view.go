@@ -69,15 +69,14 @@ type Namespace struct {
 
 // Sampled is what the samples know of a watched listener.
 type Sampled struct {
-	ID      model.ListenerID
-	Inode   uint32 // of the fullest member
-	Members int
-	Queue   losses.Queue
-	Drops   uint64    // of all its sockets since they were made
-	Known   bool      // Drops is: the kernel reports it
-	Moved   time.Time // when that last grew
-	Full    time.Time // since when the queue is full, zero while it is not
-	Stands  time.Time // since when no sample found the queue empty, zero while it is
-	Taken   uint64    // clients accepted from the queue between two samples: a lower bound
-	Closed  bool      // none of its sockets listens any more
+	ID     model.ListenerID
+	Inode  uint32 // of the fullest member
+	Queue  losses.Queue
+	Drops  uint64    // of all its sockets since they were made
+	Known  bool      // Drops is: the kernel reports it
+	Moved  time.Time // when that last grew
+	Full   time.Time // since when the queue is full, zero while it is not
+	Stands time.Time // since when no sample found the queue empty, zero while it is
+	Taken  uint64    // clients accepted from the queue between two samples: a lower bound
+	Closed bool      // none of its sockets listens any more
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -158,7 +159,6 @@ func probe(t *testing.T, mode, arg string, options ...func(*exec.Cmd)) probeResu
 
 func countsOpenFiles(t *testing.T) bool {
 	t.Helper()
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	return fs.CountsOpenFiles()
 }

@@ -79,19 +79,17 @@ type counted struct {
 	dropped       map[model.DropKey]uint64
 	passiveOpens  uint64
 	abandoned     uint64
-	queueResets   uint64
-	packetsLost   uint64
 	hasHandshakes bool
 }
 
 func countedOf(s *model.Snapshot, l *model.Listener) counted {
-	c := counted{dropped: l.Totals.Dropped, abandoned: l.Totals.AbandonedRequests, queueResets: l.Totals.QueueResets}
+	c := counted{dropped: l.Totals.Dropped, abandoned: l.Totals.AbandonedRequests}
 	if t := l.Totals.Clients; t != nil {
 		c.clients, c.hasHandshakes = *t, true
 	}
 	if l.Losses != nil && l.Losses.Clients != nil {
 		open := l.Losses.Clients
-		c.open, c.packetsLost = open.Waiting+open.Settling+open.Stalling, open.PacketsLost
+		c.open = open.Waiting + open.Settling + open.Stalling
 	}
 	for i := range s.NetNS {
 		if s.NetNS[i].ID == l.ID.NetNS {

@@ -47,7 +47,6 @@ type First struct {
 	Cause model.Cause
 	At    time.Duration
 	Rate  float64 // clients a second that came then; 0 where it is not known
-	Exact bool    // the rate is of handshakes, else of connections that the kernel made
 }
 
 // Results are those of all listeners, the worst first. slo is how long a client may
@@ -115,7 +114,7 @@ func (c *Course) first() *First {
 		if p.Status < model.StatusSaturated || p.Status == model.StatusDown || p.Cause == model.CauseNone { // that nothing listens is no limit
 			continue
 		}
-		f := &First{Cause: p.Cause, At: p.At, Exact: c.tapped}
+		f := &First{Cause: p.Cause, At: p.At}
 		f.Rate = c.rate(max(0, c.firstClient(), i-2), i)
 		return f
 	}

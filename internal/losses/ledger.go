@@ -125,9 +125,6 @@ func (l *ledger) close(checkpoint, oldest int) {
 	l.marks = slices.Delete(l.marks, 0, first)
 }
 
-// since returns the losses after the given checkpoint.
-func (l *ledger) since(checkpoint int) *model.Losses { return l.lost(checkpoint, true) }
-
 // lost returns the losses after the given checkpoint, with or without the packets of
 // clients that were turned away before. Packets whose cause is still being read are the
 // accept queue's: that it was full is all that is known.

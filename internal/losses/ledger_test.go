@@ -23,7 +23,7 @@ func TestLedgerSince(t *testing.T) {
 	l.resetQueue(4)
 	l.close(4, 1)
 
-	all := l.since(1)
+	all := l.lost(1, true)
 	require.EqualValues(t, 17, all.DroppedPackets)
 	require.Equal(t, []model.Drops{
 		{DropKey: syn, Packets: 15, Estimated: true, Evidence: model.EvidencePhases},
@@ -33,11 +33,11 @@ func TestLedgerSince(t *testing.T) {
 	require.EqualValues(t, 4, all.QueueResets)
 
 	for _, scan := range []int{2, 3} {
-		late := l.since(scan)
+		late := l.lost(scan, true)
 		require.EqualValues(t, 7, late.DroppedPackets, "since scan %d", scan)
 		require.True(t, late.By[0].Estimated)
 	}
-	require.Empty(t, l.since(4).By)
+	require.Empty(t, l.lost(4, true).By)
 	require.EqualValues(t, 15, l.totals().Dropped[syn])
 }
 
@@ -56,17 +56,17 @@ func TestLedgerAbandonedBehindACheckpoint(t *testing.T) {
 			l.close(n, 1)
 		}
 		l.abandon(3, seen)
-		require.EqualValues(t, 3, l.since(1).AbandonedRequests)
-		require.Zero(t, l.since(2).AbandonedRequests)
-		require.Zero(t, l.since(9).AbandonedRequests)
+		require.EqualValues(t, 3, l.lost(1, true).AbandonedRequests)
+		require.Zero(t, l.lost(2, true).AbandonedRequests)
+		require.Zero(t, l.lost(9, true).AbandonedRequests)
 		if others {
-			require.EqualValues(t, 2, l.since(1).DroppedPackets)
-			require.EqualValues(t, 1, l.since(4).DroppedPackets)
+			require.EqualValues(t, 2, l.lost(1, true).DroppedPackets)
+			require.EqualValues(t, 1, l.lost(4, true).DroppedPackets)
 		}
 		l.abandon(2, l.number)
 		l.close(11, 1)
-		require.EqualValues(t, 2, l.since(10).AbandonedRequests)
-		require.Zero(t, l.since(11).AbandonedRequests)
+		require.EqualValues(t, 2, l.lost(10, true).AbandonedRequests)
+		require.Zero(t, l.lost(11, true).AbandonedRequests)
 		require.EqualValues(t, 5, l.totals().AbandonedRequests)
 	}
 }
@@ -80,7 +80,7 @@ func TestLedgerForgetsWhatLeftTheWindow(t *testing.T) {
 		l.close(scan, scan-60)
 	}
 	require.LessOrEqual(t, len(l.marks), 61)
-	require.EqualValues(t, 60, l.since(940).DroppedPackets)
+	require.EqualValues(t, 60, l.lost(940, true).DroppedPackets)
 	require.EqualValues(t, 1000, l.totals().Dropped[key])
 }
 
@@ -97,22 +97,22 @@ func TestLedgerSettlesBehindACheckpoint(t *testing.T) {
 	l.close(1, 1)
 	l.pend(Attributed{Packet: model.PacketSYN, Packets: 7}, time.Time{}, false)
 	l.close(2, 1)
-	provisional := l.since(1)
+	provisional := l.lost(1, true)
 	require.EqualValues(t, 7, provisional.DroppedPackets)
 	require.Equal(t, model.CauseAcceptQueue, provisional.By[0].Cause)
 	require.Empty(t, l.totals().Dropped, "a counter cannot take its cause back")
 
 	l.settle(func(Drop) (model.Cause, model.Evidence, bool) { return "", "", false })
-	require.Equal(t, provisional, l.since(1), "the reading is not there yet")
+	require.Equal(t, provisional, l.lost(1, true), "the reading is not there yet")
 	l.settle(func(Drop) (model.Cause, model.Evidence, bool) {
 		return model.CauseMaxConnections, model.EvidencePhases, true
 	})
 	require.Equal(t, []model.Drops{{
 		DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN},
 		Packets: 7, Evidence: model.EvidencePhases,
-	}}, l.since(1).By)
-	require.Zero(t, l.since(2).DroppedPackets)
-	require.Empty(t, l.since(2).By)
+	}}, l.lost(1, true).By)
+	require.Zero(t, l.lost(2, true).DroppedPackets)
+	require.Empty(t, l.lost(2, true).By)
 }
 
 func TestLedgerBurst(t *testing.T) {

@@ -149,7 +149,7 @@ func (ws *watches) readings() []facts.Sampled {
 		w := &ws.list[i]
 		drops, known := w.drops()
 		out[i] = facts.Sampled{
-			ID: w.account.ID, Inode: w.members[w.worst].inode, Members: len(w.members),
+			ID: w.account.ID, Inode: w.members[w.worst].inode,
 			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.closed(),
 		}
 	}

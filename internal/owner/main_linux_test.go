@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 const (
@@ -330,8 +331,7 @@ type counting struct {
 
 func newCounting(t *testing.T, mount string) *counting {
 	t.Helper()
-	proc, err := hostproc.NewFS(mount)
-	require.NoError(t, err)
+	proc := hostfs.At(t, mount)
 	return &counting{FS: proc}
 }
 

@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
@@ -42,8 +42,7 @@ type node struct {
 func newNode(t testing.TB, change func(*Options)) *node {
 	t.Helper()
 	nettest.Root(t)
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	n := &node{now: time.Now(), faults: newFaults()}
 	n.clock.Store(new(n.now))
 	opt := Defaults()
@@ -53,6 +52,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 		change(&opt)
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
+	var err error
 	n.Scheduler, err = New(n.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })

@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -62,8 +63,7 @@ func (l *lab) sampler(t testing.TB, change func(*Options)) *Scheduler {
 	if l.faults == nil {
 		l.faults = newFaults()
 	}
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.Inside, opt.All = []int{l.pid}, true
 	if change != nil {
@@ -385,10 +385,9 @@ func TestOnlyTomcatsUnlessThereIsNone(t *testing.T) {
 }
 
 func TestPIDThatDoesNotExist(t *testing.T) {
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.PIDs = []int{1 << 22}
-	_, err = New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
+	_, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -19,8 +19,7 @@ import (
 // test's own namespace: it is its own process that is read.)
 func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 	const most, forgotten = 10, 4
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.Limits = watchlist.Overrides{MaxConnections: watchlist.ByHand(new(most), "flag --max-connections")}
 	var live []net.Conn

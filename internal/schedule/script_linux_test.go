@@ -25,6 +25,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -258,9 +259,9 @@ func newWorld(t *testing.T, k *kernel, change func(*Options)) *world {
 	if change != nil {
 		change(&opt)
 	}
-	proc, err := hostproc.NewFS(w.dir)
-	require.NoError(t, err)
+	proc := hostfs.At(t, w.dir)
 	src := Sources{Sources: watchlist.Sources{Mount: w.dir, Proc: proc, Owners: owner.New(proc), Open: w.open}, Evidence: func(hostproc.ProcessKey, reader.Listener) reader.AcceptorReader { return w }}
+	var err error
 	w.Scheduler, err = New(src, opt)
 	require.NoError(t, err)
 	m, err := metronome.New(time.Hour)

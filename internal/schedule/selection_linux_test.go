@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -30,8 +30,7 @@ func TestPortOfAProcessThatMayNotBeRead(t *testing.T) {
 	}
 	number, err := strconv.ParseUint(port, 10, 16)
 	require.NoError(t, err)
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.Targets = []watchlist.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: watchlist.Overrides{MaxThreads: watchlist.ByHand(new(7), "tcpdiag.yml line 3")}}}
 	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // program compiles the test program once; the tests that need it are skipped where
@@ -75,8 +76,7 @@ func begin(t *testing.T, attr *syscall.SysProcAttr, args ...string) *target {
 
 func run(t *testing.T, cmd *exec.Cmd, attr *syscall.SysProcAttr) *target {
 	t.Helper()
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	v := &target{Cmd: cmd, t: t, proc: proc, ended: make(chan struct{})}
 	v.Dir = "/"
 	v.SysProcAttr = attr

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -155,8 +156,7 @@ func TestContainersThatShareAFolder(t *testing.T) {
 
 // What is no HotSpot JVM gets no signal: this test's own process has no handler of its own.
 func TestWhatIsNoJVMIsNotAsked(t *testing.T) {
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	p, err := proc.Process(os.Getpid())
 	require.NoError(t, err)
 	_, err = NewAsker(proc).Ask(t.Context(), hostproc.ProcessKey{PID: p.PID, StartTime: p.StartTime})

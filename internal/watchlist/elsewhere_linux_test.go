@@ -6,15 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // A process in another namespace is a stranger there, and what listens there is known of any.
 func TestListenersElsewhere(t *testing.T) {
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	ns := nettest.Namespace(t)
 	sleep := ns.Command("sleep", "60")
 	require.NoError(t, sleep.Start())

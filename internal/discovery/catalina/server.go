@@ -18,13 +18,10 @@ var errNotServer = errors.New("the outermost element is not <Server>")
 
 // Server is a standalone Tomcat as server.xml configures it.
 type Server struct {
-	File       string // "conf/server.xml"
-	Version    Version
-	Connectors []Connector
-	// ShutdownPort is where the server waits for the word SHUTDOWN, 0 when it
-	// does not.
-	ShutdownPort uint16
-	Unavailable  []model.Unavailable
+	File        string // "conf/server.xml"
+	Version     Version
+	Connectors  []Connector
+	Unavailable []model.Unavailable
 }
 
 // Connector is one <Connector>.
@@ -96,7 +93,6 @@ func (s *Server) build(doc *document, from *sources) error {
 	}
 	r := reader{server: s, from: from}
 	offset := r.offset(doc.root)
-	s.ShutdownPort = r.port(doc.root, offset)
 	doc.root.each("Service", func(service *element) {
 		r.service(service, offset)
 	})

@@ -184,7 +184,6 @@ func TestSeveralServices(t *testing.T) {
   <Connector port="98"/>
 </Server>`)
 	require.NoError(t, err)
-	require.EqualValues(t, 8006, s.ShutdownPort)
 	ports := make([]uint16, 0, 3)
 	for _, c := range s.Connectors {
 		ports = append(ports, c.Port)

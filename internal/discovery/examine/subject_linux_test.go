@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
@@ -102,7 +103,6 @@ func startJava(t *testing.T, dir string, args ...string) (*exec.Cmd, io.Closer) 
 
 func hostFS(t *testing.T) hostproc.FS {
 	t.Helper()
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	proc := hostfs.Real(t)
 	return proc
 }

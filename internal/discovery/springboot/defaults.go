@@ -53,7 +53,6 @@ const (
 	keepAliveName      = "server.tomcat.keep-alive-timeout"
 	sslName            = "server.ssl"
 	http2Name          = "server.http2.enabled"
-	mbeanName          = "server.tomcat.mbeanregistry.enabled"
 	virtualName        = "spring.threads.virtual.enabled"
 	dataSourceName     = "spring.datasource"
 	hikariSizeName     = "spring.datasource.hikari.maximum-pool-size"
@@ -80,7 +79,6 @@ func spans() map[string]span {
 		connTimeoutName:                   {from: version.Number{2, 1, 10}},
 		keepAliveName:                     {from: version.Number{2, 5, 0}},
 		keepAliveReqName:                  {from: version.Number{2, 5, 0}},
-		mbeanName:                         {from: version.Number{2, 2, 0}},
 		virtualName:                       {from: version.Number{3, 2, 0}},
 		oldRedisName + ".url":             {until: version.Number{3, 0, 0}},
 		oldRedisName + ".host":            {until: version.Number{3, 0, 0}},

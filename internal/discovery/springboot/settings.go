@@ -30,7 +30,6 @@ type Settings struct {
 
 	TLS            *model.Setting[bool]
 	HTTP2          *model.Setting[bool]
-	MBeanRegistry  *model.Setting[bool] // Tomcat's meters are in Actuator only with it
 	VirtualThreads *model.Setting[bool]
 
 	Unavailable []model.Unavailable
@@ -58,8 +57,7 @@ func (e *Environment) Settings() Settings {
 		MaxQueue:             s.number(maxQueueName, true),
 		MaxKeepAliveRequests: s.number(keepAliveReqName, false),
 		ConnectionTimeout:    s.connectionTimeout(),
-		HTTP2:                s.flag(http2Name, false),
-		MBeanRegistry:        s.flag(mbeanName, s.v.Known() && !s.v.AtLeast(2, 2)),
+		HTTP2:                s.flag(http2Name),
 		TLS:                  s.tls(),
 	}
 	note(out.MaxThreads, s.dead("server.tomcat.max-threads", threadsMaxName))
@@ -230,10 +228,10 @@ func (s *settings) address() *model.Setting[string] {
 }
 
 // flag is a boolean with a default. An empty text is none: Spring fails on it.
-func (s *settings) flag(name string, standard bool) *model.Setting[bool] {
+func (s *settings) flag(name string) *model.Setting[bool] {
 	v, ok, err := s.get(name)
 	if !ok {
-		return fallback(s, standard)
+		return fallback(s, false)
 	}
 	return setting(s, name, v, err, parseBool)
 }
@@ -287,7 +285,7 @@ func (s *settings) virtualThreads() *model.Setting[bool] {
 	if s.v.Known() && !s.v.AtLeast(3, 2) {
 		return fallback(s, false)
 	}
-	f := s.flag(virtualName, false)
+	f := s.flag(virtualName)
 	if f == nil || !f.Value {
 		return f
 	}

@@ -155,12 +155,6 @@ func TestTLSAndHTTP2(t *testing.T) {
 	}
 }
 
-func TestMBeanRegistryByVersion(t *testing.T) {
-	require.True(t, environmentOf("2.1.18.RELEASE", "").Settings().MBeanRegistry.Value)
-	require.False(t, environmentOf("2.2.0.RELEASE", "").Settings().MBeanRegistry.Value)
-	require.True(t, environmentOf("3.5.16", "", "--server.tomcat.mbeanregistry.enabled=on").Settings().MBeanRegistry.Value)
-}
-
 func TestPorts(t *testing.T) {
 	s := environmentOf("3.5.16", "", "--server.port=0", "--management.server.port=9001", "--server.address=127.0.0.1").Settings()
 	require.Equal(t, 0, s.Port.Value)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -43,7 +44,7 @@ func TestFrozen(t *testing.T) {
 	set("cgroup.procs", fmt.Sprint(sleeps.Process.Pid))
 
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(t), jvmOf(t, sleeps.Process.Pid), Listener{PID: sleeps.Process.Pid, Port: 1, Inode: 1}, c.now)
+	r := Open(hostfs.Real(t), jvmOf(t, sleeps.Process.Pid), Listener{PID: sleeps.Process.Pid, Port: 1, Inode: 1}, c.now)
 	t.Cleanup(r.Close)
 	require.False(t, r.Read().Stopped.V)
 	set("freezer.state", "FROZEN")

@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -46,7 +47,7 @@ func TestOfAnotherUser(t *testing.T) {
 	var of Listener
 	require.NoError(t, json.Unmarshal([]byte(theirs), &of))
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(t), jvmOf(t, of.PID), of, c.now)
+	r := Open(hostfs.Real(t), jvmOf(t, of.PID), of, c.now)
 	defer r.Close()
 	var track evidence.Track
 	var j evidence.Judgement

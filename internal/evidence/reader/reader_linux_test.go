@@ -2,9 +2,6 @@ package reader
 
 import (
 	"os"
-	"runtime"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +12,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // accepting is a listener of ours with a thread in accept(2).
@@ -51,7 +50,7 @@ func found(tb testing.TB) (*Reader, *clock) {
 	tb.Helper()
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
 	of := accepting(tb)
-	r := Open(procFS(tb), jvmOf(tb, of.PID), of, c.now)
+	r := Open(hostfs.Real(tb), jvmOf(tb, of.PID), of, c.now)
 	tb.Cleanup(r.Close)
 	require.Eventually(tb, func() bool {
 		c.at = c.at.Add(retry) // the thread may not have been in accept yet
@@ -81,36 +80,13 @@ func TestReading(t *testing.T) {
 func TestReadingIsCheap(t *testing.T) {
 	r, _ := found(t)
 	require.Zero(t, testing.AllocsPerRun(100, func() { r.Read() }))
-	require.LessOrEqual(t, reads(t, func() { r.Read() }), 6)
-}
-
-// reads counts the read calls of a function, by the kernel's own count of this
-// thread, which the function must not leave.
-func reads(t *testing.T, fn func()) int {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	count := func() int {
-		data, err := os.ReadFile("/proc/thread-self/io")
-		if err != nil {
-			t.Skip("the kernel does not count reads: ", err)
-		}
-		_, rest, _ := strings.Cut(string(data), "syscr: ")
-		n, err := strconv.Atoi(rest[:strings.IndexByte(rest, '\n')])
-		require.NoError(t, err)
-		return n
-	}
-	before := count()
-	idle := count() - before
-	before = count()
-	fn()
-	return count() - before - idle
+	require.LessOrEqual(t, proctest.Reads(t, func() { r.Read() }), 6)
 }
 
 // The process that ends is said to have ended.
 func TestReadingOfAProcessThatHasEnded(t *testing.T) {
 	c := &clock{at: time.Unix(1_700_000_000, 0)}
-	r := Open(procFS(t), jvmOf(t, 1<<30), Listener{PID: 1 << 30, Port: 1}, c.now)
+	r := Open(hostfs.Real(t), jvmOf(t, 1<<30), Listener{PID: 1 << 30, Port: 1}, c.now)
 	defer r.Close()
 	got := r.Read()
 	require.Equal(t, evidence.Value[bool]{}, got.Stopped)
@@ -130,7 +106,7 @@ func BenchmarkReading(b *testing.B) {
 // jvmOf opens a process's performance data the way the process that examines it does.
 func jvmOf(tb testing.TB, pid int) func() (*hsperf.File, error) {
 	return func() (*hsperf.File, error) {
-		proc := procFS(tb)
+		proc := hostfs.Real(tb)
 		p, err := proc.Process(pid)
 		if err != nil {
 			return nil, err

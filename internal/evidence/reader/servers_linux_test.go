@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
@@ -251,18 +251,11 @@ func (s *server) connect(t *testing.T, connector, n int) (leave func()) {
 	return leave
 }
 
-func procFS(t testing.TB) hostproc.FS {
-	t.Helper()
-	proc, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
-	return proc
-}
-
 // open opens a connector's reader.
 func (s *server) open(t *testing.T, connector int) *Reader {
 	t.Helper()
 	port := s.ports[connector]
-	r := Open(procFS(t), jvmOf(t, s.pid), Listener{PID: s.pid, Port: uint16(port), Inode: s.inode[port]}, time.Now)
+	r := Open(hostfs.Real(t), jvmOf(t, s.pid), Listener{PID: s.pid, Port: uint16(port), Inode: s.inode[port]}, time.Now)
 	t.Cleanup(r.Close)
 	return r
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -60,8 +60,7 @@ func droppedOfPorts(t testing.TB, ns *nettest.NS) func() (map[uint16]uint64, err
 }
 
 func (w world) counters(t testing.TB) (c kernel.Counters, err error) {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	w.server.Do(func() {
 		var file *netstat.HandshakeCountersFile
 		if file, err = netstat.OpenHandshakeCounters(fs, unix.Gettid()); err == nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -47,11 +46,4 @@ func childBeside(arg string) error {
 // TestMain doubles as the processes that the tests read.
 func TestMain(m *testing.M) {
 	proctest.Main(m, map[string]func(arg string) error{"beside": childBeside})
-}
-
-func realProc(t *testing.T) hostproc.FS {
-	t.Helper()
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
-	return fs
 }

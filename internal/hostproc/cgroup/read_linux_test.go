@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -29,8 +30,7 @@ const (
 func fakeCgroups(t *testing.T, files map[string]string) hostproc.FS {
 	t.Helper()
 	dir := proctest.Fake(t, files)
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	for i := range fs.Cgroups() {
 		fs.Cgroups()[i].Point = dir + fs.Cgroups()[i].Point
 	}
@@ -206,7 +206,7 @@ func FuzzCgroupFiles(f *testing.F) {
 // The kernel's own cgroups: a CPU hog in a group with a tenth of a CPU.
 func TestCgroupOfTheKernel(t *testing.T) {
 	proctest.NeedRoot(t)
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	c := proctest.Start(t, "wait", "")
 	group := makeCPUGroup(t, fs, c.PID())
 	hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
@@ -321,7 +321,7 @@ func join(t *testing.T, group string, pid int) {
 // next to it as "/../…", and finds it through the process's own mounts.
 func TestCgroupBesideUs(t *testing.T) {
 	proctest.NeedRoot(t)
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	app := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	})

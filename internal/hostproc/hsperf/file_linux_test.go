@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
@@ -57,7 +58,7 @@ func jvmReady(t *testing.T, fs hostproc.FS, pid int) JVM {
 }
 
 func TestJVM(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	cmd := startJVM(t, func(java, source string) *exec.Cmd {
 		return exec.CommandContext(t.Context(), java, "-Xmx32m", "-Dmarker=here", source, "--server.port=8080")
 	})
@@ -90,7 +91,7 @@ func TestJVM(t *testing.T) {
 
 // Whoever opens the file for us may hand over anything.
 func TestAdoptJVMRefuses(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	us, err := fs.Process(os.Getpid())
 	require.NoError(t, err)
 	key := hostproc.ProcessKey{PID: us.PID, StartTime: us.StartTime}
@@ -146,7 +147,7 @@ func memfd(t *testing.T) int {
 // or a dead neighbour may leave.
 func TestJVMInAContainer(t *testing.T) {
 	proctest.NeedRoot(t)
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	const script = `mount --make-rprivate / && mount -t tmpfs tmpfs /tmp || exit 1
 mkdir /tmp/hsperfdata_a /tmp/hsperfdata_z /tmp/hsperfdata_zz; mkfifo /tmp/hsperfdata_a/1
 ln -s /etc/passwd /tmp/hsperfdata_z/1; echo stale >/tmp/hsperfdata_zz/1
@@ -161,7 +162,7 @@ printf '%s' "$SOURCE" >/tmp/Sleeper.java; exec "$JAVA" -Xmx32m -Dinside=yes /tmp
 }
 
 func TestJVMWithoutPerfData(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	cmd := startJVM(t, func(java, source string) *exec.Cmd {
 		return exec.CommandContext(t.Context(), java, "-XX:-UsePerfData", "-Xmx32m", source)
 	})

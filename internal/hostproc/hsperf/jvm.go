@@ -45,8 +45,6 @@ type JVM struct {
 	// JAVA_TOOL_OPTIONS and JDK_JAVA_OPTIONS included, joined by spaces. The
 	// JVM cuts it off at 1023 bytes, and says so by three dots at its end.
 	VMArgs string
-	// Flags are flags from .hotspotrc (java.rt.vmFlags); usually empty.
-	Flags string
 	// JavaCommand is the main class or jar and its arguments
 	// (sun.rt.javaCommand), joined by spaces and cut like VMArgs.
 	JavaCommand string
@@ -93,8 +91,6 @@ func (j *JVM) setText(name, text []byte) {
 	switch string(name) {
 	case "java.rt.vmArgs":
 		j.VMArgs = string(text)
-	case "java.rt.vmFlags":
-		j.Flags = string(text)
 	case "sun.rt.javaCommand":
 		j.JavaCommand = string(text)
 	case "java.property.java.version":

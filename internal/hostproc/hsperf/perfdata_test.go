@@ -28,7 +28,6 @@ func TestParseJVMOfCaptures(t *testing.T) {
 		require.Equal(t, "17.0.15", jvm.Version)
 		require.Equal(t, "-Dfrom.tool=1 -Xmx32m -Dserver.port=8081", jvm.VMArgs, "the first is of JAVA_TOOL_OPTIONS")
 		require.Equal(t, "Cap 50000 --server.port=8080", jvm.JavaCommand)
-		require.Empty(t, jvm.Flags)
 		// As jcmd PID PerfCounter.print showed them: the collectors' 4927569 + 1878625 + 0.
 		require.Equal(t, new(6806194*time.Nanosecond), jvm.GCTime)
 		require.Equal(t, int64(1795227277759), jvm.Started.UnixMilli())

@@ -6,12 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestHandshakeCounters(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid := proctest.MoveToNetNS(t)
 	file, err := OpenHandshakeCounters(fs, tid)
 	require.NoError(t, err)

@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // The listeners of the namespace that the process is in, of both families; connections are none.
 func TestListening(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid := proctest.MoveToNetNS(t)
 	four := nettest.Listen(t, nettest.ListenOptions{Address: "127.0.0.1:0", Backlog: 5})
 	six := nettest.Listen(t, nettest.ListenOptions{Address: "[::]:0", Backlog: 5})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
@@ -19,7 +20,7 @@ import (
 // The counters of a namespace move there and nowhere else, and both readers
 // agree.
 func TestNetCounters(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid := proctest.MoveToNetNS(t)
 	file, err := OpenListenCounters(fs, tid)
 	require.NoError(t, err)
@@ -62,8 +63,7 @@ func TestNetCountersOfAnOldKernel(t *testing.T) {
 		"7/net/netstat": "TcpExt: ListenOverflows ListenDrops TCPAbortOnMemory\nTcpExt: 4 6 2\n",
 		"7/net/snmp":    "Tcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
 	})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	counters, err := netCounters(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12}, counters)
@@ -77,7 +77,7 @@ func TestNetCountersOfAnOldKernel(t *testing.T) {
 }
 
 func TestListenCountersReadAllocatesNothing(t *testing.T) {
-	file, err := OpenListenCounters(realProc(t), os.Getpid())
+	file, err := OpenListenCounters(hostfs.Real(t), os.Getpid())
 	require.NoError(t, err)
 	var c ListenCounters
 	require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -93,8 +93,7 @@ func TestListenCountersReadAllocatesNothing(t *testing.T) {
 func TestListenCountersFileChanges(t *testing.T) {
 	long := "TcpExt: " + strings.Repeat("Padding ", 5000) + "ListenOverflows ListenDrops\nTcpExt: " + strings.Repeat("1 ", 5000) + "3 4\n"
 	dir := proctest.Fake(t, map[string]string{"7/net/netstat": "TcpExt: ListenOverflows ListenDrops\nTcpExt: 1 2\n"})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	file, err := OpenListenCounters(fs, 7)
 	require.NoError(t, err)
 	defer func() { _ = file.Close() }()
@@ -113,7 +112,7 @@ func TestListenCountersFileChanges(t *testing.T) {
 }
 
 func TestSockstat(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid := proctest.MoveToNetNS(t)
 	stat, err := Sockstat(fs, tid)
 	require.NoError(t, err)
@@ -139,7 +138,7 @@ func TestSockstat(t *testing.T) {
 
 // What was opened stays the namespace's, also for a thread that has left it.
 func TestFilesStayTheNamespaces(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	proctest.MoveToNetNS(t)
 	inside, err := OpenSockstat(fs, hostproc.CallingThread)
 	require.NoError(t, err)
@@ -187,22 +186,20 @@ func FuzzParseSockstat(f *testing.F) {
 }
 
 func TestSockstatWithoutIPv6(t *testing.T) {
-	fs, err := hostproc.NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
-	require.NoError(t, err)
+	fs := hostfs.At(t, proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
 	stat, err := Sockstat(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, 4, stat["inuse"])
 }
 
 func TestSockstatWithoutTCP(t *testing.T) {
-	fs, err := hostproc.NewFS(proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
-	require.NoError(t, err)
-	_, err = Sockstat(fs, 7)
+	fs := hostfs.At(t, proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
+	_, err := Sockstat(fs, 7)
 	require.ErrorIs(t, err, hostproc.ErrMalformed)
 }
 
 func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	proctest.MoveToNetNS(t)
 	require.NoError(t, os.WriteFile("/proc/sys/net/core/somaxconn", []byte("77"), 0o600))
 	require.NoError(t, os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40100"), 0o600))
@@ -230,8 +227,7 @@ func TestSysctlsOfTheThreadsNamespace(t *testing.T) {
 
 func TestSysctlsAbsent(t *testing.T) {
 	dir := proctest.Fake(t, map[string]string{"sys/net/core/somaxconn": "128\n"})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	values, err := Sysctls(fs)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"somaxconn": 128}, values)
@@ -242,7 +238,7 @@ func TestSysctlsAbsent(t *testing.T) {
 }
 
 func TestZombieIsGone(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	c := proctest.Start(t, "wait", "")
 	require.NoError(t, c.Process.Kill())
 	require.Eventually(t, func() bool {

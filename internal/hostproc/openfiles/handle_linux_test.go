@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 )
 
 func TestKeptFiles(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	kept, err := OpenHandle(fs, os.Getpid())
 	require.NoError(t, err)
 	defer kept.Close()
@@ -40,7 +41,7 @@ func TestKeptFiles(t *testing.T) {
 
 // Before Linux 6.2 the files are listed, once a second at most.
 func TestKeptFilesListed(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	fs = fs.Listing()
 	kept, err := OpenHandle(fs, os.Getpid())
 	require.NoError(t, err)

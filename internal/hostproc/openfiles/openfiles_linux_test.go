@@ -8,11 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestOpenFiles(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	counting := fs.Listing() // a kernel before 6.2
 	few := proctest.Start(t, "sockets", "0")
 	many := proctest.Start(t, "sockets", "700")
@@ -34,7 +35,7 @@ func TestOpenFiles(t *testing.T) {
 }
 
 func TestOpenFilesLimit(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	c := proctest.Start(t, "wait", "")
 	require.NoError(t, unix.Prlimit(c.PID(), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 123, Max: 456}, nil))
 	n, err := Limit(fs, c.PID())
@@ -47,8 +48,7 @@ func TestOpenFilesUnlimited(t *testing.T) {
 		"5/limits": "Limit                     Soft Limit           Hard Limit           Units     \n" +
 			"Max open files            unlimited            unlimited            files     \n",
 	})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	n, err := Limit(fs, 5)
 	require.NoError(t, err)
 	require.Equal(t, math.MaxInt, n)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestSampleSocketInodes(t *testing.T) {
 	const sockets, size = 3000, 400
 	c := proctest.Start(t, "sockets", "3000")
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	all := map[uint32]bool{}
 	require.NoError(t, fs.SocketInodes(c.PID(), func(inode uint32) { all[inode] = true }))
 	require.GreaterOrEqual(t, len(all), sockets)
@@ -37,7 +38,7 @@ func TestSampleSocketInodes(t *testing.T) {
 // TestSampleOfFewReadsAll: nothing is left to chance.
 func TestSampleOfFewReadsAll(t *testing.T) {
 	c := proctest.Start(t, "sockets", "50")
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	var all, sample []uint32
 	require.NoError(t, fs.SocketInodes(c.PID(), func(inode uint32) { all = append(all, inode) }))
 	open, err := Count(fs, c.PID())
@@ -49,6 +50,6 @@ func TestSampleOfFewReadsAll(t *testing.T) {
 }
 
 func TestSampleOfNobody(t *testing.T) {
-	_, err := SubsetOfSockets(realProc(t), 1<<22+1, 10, func(uint32) {})
+	_, err := SubsetOfSockets(hostfs.Real(t), 1<<22+1, 10, func(uint32) {})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

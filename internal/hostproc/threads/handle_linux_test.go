@@ -4,8 +4,6 @@ import (
 	"math"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -62,7 +61,7 @@ func acceptThread(t *testing.T) (tid int, port uint16, inode uint32) {
 }
 
 func TestFindAcceptorInAccept(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid, port, inode := acceptThread(t)
 	require.Eventually(t, func() bool {
 		found, err := FindAcceptor(fs, os.Getpid(), port, inode, nil)
@@ -75,7 +74,7 @@ func TestFindAcceptorInAccept(t *testing.T) {
 }
 
 func TestKeptThread(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	tid, _, _ := acceptThread(t)
 	kept, err := OpenHandle(fs, os.Getpid(), tid)
 	require.NoError(t, err)
@@ -91,7 +90,7 @@ func TestKeptThread(t *testing.T) {
 	}, time.Minute, time.Millisecond, "it has not run")
 
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = kept.Read(&th) }))
-	require.Equal(t, 3, reads(t, func() { _ = kept.Read(&th) }), "schedstat, status, syscall")
+	require.Equal(t, 3, proctest.Reads(t, func() { _ = kept.Read(&th) }), "schedstat, status, syscall")
 
 	child := proctest.Start(t, "wait", "").PID()
 	kept, err = OpenHandle(fs, child, child)
@@ -106,26 +105,6 @@ func TestKeptThread(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
-// reads counts the read calls of a function, by the kernel's own count of this
-// thread, which the function must not leave.
-func reads(t *testing.T, fn func()) int {
-	t.Helper()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	count := func() int {
-		data, err := os.ReadFile("/proc/thread-self/io")
-		if err != nil {
-			t.Skip("the kernel does not count reads: ", err)
-		}
-		_, rest, _ := strings.Cut(string(data), "syscr: ")
-		n, err := strconv.Atoi(rest[:strings.IndexByte(rest, '\n')])
-		require.NoError(t, err)
-		return n
-	}
-	idle := -count() + count()
-	return -count() + func() int { fn(); return count() }() - idle
-}
-
 // Where the system call may not be read, the kernel's own word for where the
 // thread waits stands in for it: both are asked for at each read.
 func TestKeptThreadWithoutItsCalls(t *testing.T) {
@@ -136,8 +115,7 @@ func TestKeptThreadWithoutItsCalls(t *testing.T) {
 			"7/task/8/wchan":     wchan,
 			"7/task/8/syscall/x": "a folder cannot be read, whoever asks",
 		})
-		fs, err := hostproc.NewFS(dir)
-		require.NoError(t, err)
+		fs := hostfs.At(t, dir)
 		kept, err := OpenHandle(fs, 7, 8)
 		require.NoError(t, err)
 		require.Error(t, kept.CallErr())

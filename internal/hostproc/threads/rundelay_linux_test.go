@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestRunDelay(t *testing.T) {
-	fs := realProc(t)
+	fs := hostfs.Real(t)
 	c := proctest.Start(t, "threads", "a,b")
 	got, err := RunDelay(fs, c.PID())
 	require.NoError(t, err)
@@ -47,8 +48,7 @@ func TestRunDelayCounter(t *testing.T) {
 		"7/task/9/schedstat": "100 9000000 3\n",
 		"7/task/9/comm":      "C2 CompilerThre\n", // no request waits for it
 	})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	counter := NewRunDelayCounter(fs, 7, &Load{})
 	read := func(want time.Duration) {
 		t.Helper()
@@ -79,8 +79,7 @@ func TestRunDelayOfAWaitThatLasts(t *testing.T) {
 		"7/task/8/schedstat": "100 2000 3\n", "7/task/8/comm": "http-nio-8080-e\n", "7/task/8/stat": sleeps,
 		"7/task/9/schedstat": "100 0 3\n", "7/task/9/comm": "C2 CompilerThre\n", "7/task/9/stat": runs,
 	})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	counter, now := NewRunDelayCounter(fs, 7, &Load{}), time.Unix(1_700_000_000, 0)
 	read := func(want time.Duration) {
 		t.Helper()
@@ -106,9 +105,8 @@ func TestRunDelayNotSupported(t *testing.T) {
 		"7/task/7/comm": "java\n",
 		"7/stat":        captureStat,
 	})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
-	_, err = RunDelay(fs, 7)
+	fs := hostfs.At(t, dir)
+	_, err := RunDelay(fs, 7)
 	require.ErrorIs(t, err, hostproc.ErrNotSupported, "a kernel without schedstat")
 }
 
@@ -145,8 +143,7 @@ const captureStat = "7 (java) S 1 7 7 0 -1 4194560 18151 0 5 0 142 33 0 0 20 0 2
 // Of the processes that are read together the first asks for all.
 func TestLoadIsReadOnce(t *testing.T) {
 	dir := proctest.Fake(t, map[string]string{"loadavg": "9.00 9.00 9.00 3/300 4711\n"})
-	fs, err := hostproc.NewFS(dir)
-	require.NoError(t, err)
+	fs := hostfs.At(t, dir)
 	load, now := &Load{}, time.Unix(1_700_000_000, 0)
 	require.True(t, load.someWait(fs, now))
 	proctest.WriteTree(t, dir, map[string]string{"loadavg": "9.00 9.00 9.00 2/300 4711\n"})

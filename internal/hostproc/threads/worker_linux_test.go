@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
 // waiter is a program whose threads have workers' names: each waits for its own
@@ -106,8 +107,7 @@ func callsOfWorkers(t testing.TB, fs hostproc.FS, pid, n int) (receiving, pollin
 
 // Each worker waits for a socket of its own; the thread of another name is none.
 func TestCallsOfWorkers(t *testing.T) {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	pid := startWaiter(t, 6)
 	receiving, polling, _, sockets := callsOfWorkers(t, fs, pid, 6)
 	require.Equal(t, []int{3, 3}, []int{receiving, polling})
@@ -140,8 +140,7 @@ func TestCallsOfWorkers(t *testing.T) {
 
 // A thread that has ended is left out, and its file is closed.
 func TestCallsOfWorkersThatEnd(t *testing.T) {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	ended, end := make(chan struct{}), make(chan struct{})
 	tid := make(chan int)
 	go func() {
@@ -167,8 +166,7 @@ func TestCallsOfWorkersThatEnd(t *testing.T) {
 // no reading is more expensive. A machine that is busy shows in ns/op, but not in
 // the CPU time.
 func BenchmarkCallsOfWorkers(b *testing.B) {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(b, err)
+	fs := hostfs.Real(b)
 	pid := startWaiter(b, 1000)
 	callsOfWorkers(b, fs, pid, 1000)
 	list, err := ListWorkers(fs, pid, []uint16{8080}, nil, nil)

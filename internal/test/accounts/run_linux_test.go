@@ -17,9 +17,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -153,8 +153,7 @@ func nextPort() uint16 { return uint16(10_000 + (uint32(os.Getpid())*64+portsUse
 
 // passiveOpens reads the namespace's counter.
 func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	sleeper := ns.Command("sleep", "3600")
 	require.NoError(t, sleeper.Start())
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
@@ -181,8 +180,7 @@ func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 
 // openTap opens it as the agent does.
 func openTap(t testing.TB, ns *nettest.NS, judged func(handshake.Judged), ports ...uint16) clients.Tap {
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	sleeper := ns.Command("sleep", "3600")
 	require.NoError(t, sleeper.Start())
 	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })

@@ -38,7 +38,7 @@ func (im *importer) configTrees(loc location) []candidate {
 }
 
 func (im *importer) configTree(loc location, dir string) candidate {
-	return candidate{loc: loc, ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*properties.Document, error) {
+	return candidate{ref: "file:" + dir + "/", id: "configtree:" + dir, load: func() ([]*properties.Document, error) {
 		left := *im.quota
 		d := properties.New(model.SourceFile, "config tree "+im.secret.apply(dir), &left)
 		err := im.readTree(d, dir, "", 0)

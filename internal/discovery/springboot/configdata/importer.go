@@ -54,7 +54,6 @@ type resource struct {
 
 // candidate is a resource to be loaded.
 type candidate struct {
-	loc     location
 	ref     string // resource location, the base of relative imports in it
 	id      string
 	profile string // the file is a profile's own
@@ -153,7 +152,7 @@ func (im *importer) file(ref reference, at string) []candidate {
 		return nil
 	}
 	return []candidate{{
-		loc: ref.loc, ref: at, id: res.id, profile: ref.profile,
+		ref: at, id: res.id, profile: ref.profile,
 		load: func() ([]*properties.Document, error) { return im.parse(ref.ext, res.data, res.label) },
 	}}
 }

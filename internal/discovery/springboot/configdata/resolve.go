@@ -82,7 +82,7 @@ func (im *importer) variable(loc location) []candidate {
 		return nil
 	}
 	return []candidate{{
-		loc: loc, id: "env:" + name,
+		id:   "env:" + name,
 		load: func() ([]*properties.Document, error) { return im.parse(ext, []byte(text), "env "+name) },
 	}}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -36,8 +37,7 @@ func yes(b bool) string {
 
 func proc(t *testing.T) hostproc.FS {
 	t.Helper()
-	fs, err := hostproc.NewFS("/proc")
-	require.NoError(t, err)
+	fs := hostfs.Real(t)
 	return fs
 }
 

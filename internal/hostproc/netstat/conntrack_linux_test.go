@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -16,8 +17,7 @@ func TestConntrackFile(t *testing.T) {
 000000ff  00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000003 00000010 00000001 00000000  00000000 00000000 00000000 00000000
 `
 	read := func(text string) (map[string]uint64, error) {
-		fs, err := hostproc.NewFS(proctest.Fake(t, map[string]string{"7/net/stat/nf_conntrack": text}))
-		require.NoError(t, err)
+		fs := hostfs.At(t, proctest.Fake(t, map[string]string{"7/net/stat/nf_conntrack": text}))
 		f, err := OpenConntrack(fs, 7)
 		require.NoError(t, err)
 		defer func() { require.NoError(t, f.Close()) }()
