@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"net"
@@ -29,6 +30,7 @@ type lab struct {
 	prometheusAddress, managerAddress   string
 	grafanaAddress, receiverAddress     string
 	interval, lasts                     time.Duration
+	messages                            string // file for the notifications
 
 	dir        string
 	grafana    bool
@@ -46,6 +48,7 @@ func (l *lab) flags(f *flag.FlagSet) {
 	f.StringVar(&l.receiverAddress, "receiver", "127.0.0.1:9099", "address of the webhook that prints notifications")
 	f.DurationVar(&l.interval, "interval", 5*time.Second, "between two scrapes, and between two evaluations of the rules")
 	f.DurationVar(&l.lasts, "overload", 30*time.Second, "how long an overload lasts")
+	f.StringVar(&l.messages, "messages", "", "file to write the notifications to at the end (JSON)")
 }
 
 // start starts everything, each part when what it needs is ready.
@@ -126,6 +129,7 @@ func (l *lab) startAlerting(ctx context.Context, _ rig.Artifacts) error {
 		return err
 	}
 	l.later(receiver.Stop)
+	l.later(func() { l.keep(receiver.Got()) })
 	manager, err := observability.StartAlertmanager(ctx, observability.AlertmanagerOptions{
 		Dir: l.dir, Address: l.managerAddress, Config: filepath.Join("deploy", "prometheus", "alertmanager.yml"),
 		Receiver: receiver.URL(), GroupInterval: 30 * time.Second,
@@ -215,6 +219,20 @@ func (l *lab) overload(ctx context.Context) error {
 	<-done
 	fmt.Printf("%s  the overload is over; of those who came: %s\n", clock(), outcomes)
 	return nil
+}
+
+// keep writes what the receiver got.
+func (l *lab) keep(got []observability.Notification) {
+	if l.messages == "" {
+		return
+	}
+	b, err := json.MarshalIndent(got, "", "  ")
+	if err == nil {
+		err = os.WriteFile(l.messages, b, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
 }
 
 // announce prints a notification the way somebody would read it.
