@@ -151,4 +151,7 @@ func TestLatestIncidentsAreNamed(t *testing.T) {
 	code, _, stderr := call("replay", "000001-20260102T031205Z-8080", "--incident-dir", dir)
 	require.Equal(t, command.ExitFailure, code)
 	require.Contains(t, stderr, "; the latest in "+dir+": 000008-20260102T041205Z-8080, 000007-20260102T031205Z-8080\n")
+	code, _, stderr = call("report", "--incident-dir", dir)
+	require.Equal(t, command.ExitUsage, code)
+	require.Contains(t, stderr, "give a file or the ID of an incident; the latest in "+dir+": 000008-20260102T041205Z-8080,")
 }

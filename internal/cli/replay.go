@@ -34,7 +34,7 @@ a moment, page up and page down by ten, home and end to the first and the last,
 		Example: `  tcpdiag replay 000007-20260102T031205Z-8080
   tcpdiag replay incident.tcpdiag --speed 10
   tcpdiag replay incident.tcpdiag --output json | jq -c '.listeners[].verdict.cause'`,
-		Args: cobra.ExactArgs(1),
+		Args: command.OneRecording(&o.dir),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return command.Run(func(cmd *cobra.Command) error {
 				if err := o.validate(); err != nil {

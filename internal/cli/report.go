@@ -39,7 +39,7 @@ standard input.`,
 		Example: `  tcpdiag report 000007-20260102T031205Z-8080
   tcpdiag report /var/lib/tcpdiag/000007-20260102T031205Z-8080.tcpdiag -o incident.html
   curl -s http://localhost:10889/api/v1/incidents/ID/recording | tcpdiag report -`,
-		Args: cobra.ExactArgs(1),
+		Args: command.OneRecording(&o.dir),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return command.Run(func(cmd *cobra.Command) error {
 				return o.run(cmd.Context(), args[0], cmd.InOrStdin(), cmd.OutOrStdout())

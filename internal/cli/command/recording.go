@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
@@ -39,6 +41,17 @@ func OpenRecording(name, dir string, stdin io.Reader) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s is not a file", name)
 	}
 	return f, nil
+}
+
+// OneRecording is the arguments' check of a command that reads a recording; without one it names the
+// latest of a directory.
+func OneRecording(dir *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return Usagef("give a file or the ID of an incident; %s", latestIn(*dir))
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	}
 }
 
 // latestIn names the latest recordings of a directory.
