@@ -78,9 +78,13 @@ func (l *Load) effect(s model.Step) string {
 	if !l.agreed(after, s.Limit, to) {
 		return ""
 	}
+	with := "with "
+	if l.waits || l.patienceDecides(changed, after) {
+		with = "for clients that wait: with "
+	}
 	if failed, all := l.failed(after); failed > 0 {
 		if was, of := l.failed(before); littleLess(float64(failed)/float64(all), float64(was)/float64(of)) {
-			return "with " + what + " nearly as many are turned away as now: " + l.share(before)
+			return with + what + " nearly as many are turned away as now: " + l.share(before)
 		}
 	}
 	then, now := l.outcome(after, "all are served, the slowest after "), l.outcome(before, "the slowest waits ")
@@ -90,10 +94,25 @@ func (l *Load) effect(s model.Step) string {
 	if s.Limit == limitPool {
 		what += ", if as many are answered at once as fast,"
 	}
-	if l.waits {
-		return "for clients that wait: with " + what + " " + then + "; now " + now
+	return with + what + " " + then + "; now " + now
+}
+
+// patienceDecides reports whether others would be turned away, had clients who are inside the patience that many have.
+// Theirs is not known while none of them has left without an answer.
+func (l *Load) patienceDecides(changed plan.Input, after *plan.Plan) bool {
+	if changed.ClientTimeout > 0 {
+		return false
 	}
-	return "with " + what + " " + then + "; now " + now
+	changed.ClientTimeout = usualPatience
+	p, err := plan.Simulate(changed)
+	return err != nil || !l.asManyFail(p, after)
+}
+
+// asManyFail reports whether two simulations turn away as many, or nearly.
+func (l *Load) asManyFail(p, q *plan.Plan) bool {
+	a, of := l.failed(p)
+	b, all := l.failed(q)
+	return math.Abs(float64(a)*float64(all)-float64(b)*float64(of)) <= near*float64(all)*float64(of)
 }
 
 // change is a load with another limit, and what that is called; "" where it is none that is simulated.
@@ -116,14 +135,13 @@ func change(in plan.Input, limit string, to int) (changed plan.Input, what strin
 // agreed reports whether as many are turned away after the change whatever is not known of the
 // clients: their patience, where what was measured allows several, and how close together they came.
 func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
-	failed, all := l.failed(after)
 	for _, in := range l.others {
 		in, _ = change(in, limit, to)
 		p, err := plan.Simulate(in)
 		if err != nil {
 			return false
 		}
-		if other, of := l.failed(p); math.Abs(float64(other)*float64(all)-float64(failed)*float64(of)) > near*float64(all)*float64(of) {
+		if !l.asManyFail(p, after) {
 			return false
 		}
 	}

@@ -20,6 +20,8 @@ const (
 	allowed = 1
 	// nearly is the distance of a simulation that may be right all the same.
 	nearly = 2
+	// usualPatience is how long many clients wait for an answer, where it is not known how long these do.
+	usualPatience = 10 * time.Second
 	// moments is at how many of a load that keeps coming it is looked at.
 	moments = 60
 )

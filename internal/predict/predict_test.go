@@ -92,7 +92,7 @@ func TestEffectOfASteadyLoad(t *testing.T) {
 	v := load.Verdict(l.Verdict)
 	require.Empty(t, v.Answer.Do[0].Effect)
 	require.Regexp(t, `^with 20 threads all are served, the slowest after (0\.9|1|1\.1) s; now (59|60|61) % are turned away$`, v.Answer.Do[1].Effect)
-	require.Regexp(t, `^with 100 connections nearly as many are turned away as now: `, v.Answer.Do[2].Effect)
+	require.Regexp(t, `^for clients that wait: with 100 connections nearly as many are turned away as now: `, v.Answer.Do[2].Effect)
 	require.Empty(t, l.Verdict.Answer.Do[1].Effect, "the verdict given is not changed")
 }
 
@@ -109,8 +109,8 @@ func TestEffectOfABurst(t *testing.T) {
 	require.Equal(t, 20, load.Requests)
 	steps := []model.Step{{To: "25", Limit: "max_connections"}, {To: "16", Limit: "accept_queue"}, {To: "2", Limit: "max_threads"}}
 	do := load.Verdict(model.Verdict{Answer: model.Answer{Do: steps}}).Answer.Do
-	require.Regexp(t, `^with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, do[0].Effect)
-	require.Regexp(t, `^with a queue of 17 all are served, .*; now 11 of 20 are turned away$`, do[1].Effect)
+	require.Regexp(t, `^for clients that wait: with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, do[0].Effect)
+	require.Regexp(t, `^for clients that wait: with a queue of 17 all are served, .*; now 11 of 20 are turned away$`, do[1].Effect)
 	require.Regexp(t, `^with 2 threads (nearly as many|1[01] of 20)`, do[2].Effect)
 }
 
@@ -255,7 +255,7 @@ func TestBurstOfWhomItIsNotKnownWhoHasLeft(t *testing.T) {
 	load, ok := a9.fit()
 	require.True(t, ok)
 	require.Regexp(t, "^with 20 threads nearly as many are turned away as now: 7 of 10$", load.effect(model.Step{Limit: "max_threads", To: "20"}))
-	require.Regexp(t, "^with 10 connections all are served, the slowest after 3[01] s; now 7 of 10 are turned away$", load.effect(model.Step{Limit: "max_connections", To: "10"}))
+	require.Regexp(t, "^for clients that wait: with 10 connections all are served, the slowest after 3[01] s; now 7 of 10 are turned away$", load.effect(model.Step{Limit: "max_connections", To: "10"}))
 	early := a9
 	early.span, early.finished, early.worked, early.answered, early.inside = 4142*ms, 1, 1, 3142*ms, 2
 	_, ok = early.fit()
