@@ -82,12 +82,15 @@ func (l *Load) effect(s model.Step) string {
 	if l.waits || l.patienceDecides(changed, after) {
 		with = "for clients that wait: with "
 	}
-	if failed, all := l.failed(after); failed > 0 {
-		if was, of := l.failed(before); littleLess(float64(failed)/float64(all), float64(was)/float64(of)) {
-			return with + what + " nearly as many are turned away as now: " + l.share(before)
-		}
-	}
 	then, now := l.outcome(after, "all are served, the slowest after "), l.outcome(before, "the slowest waits ")
+	was, share := l.failing(before), l.share(before)
+	if l.now > 0 { // it need not be simulated
+		was, share = 100*l.now, phrase.Percent(l.now)
+		now = share + " are turned away"
+	}
+	if failing := l.failing(after); failing > 0 && littleLess(failing, was) {
+		return with + what + " nearly as many are turned away as now: " + share
+	}
 	if then == "" || now == "" {
 		return ""
 	}
@@ -186,6 +189,15 @@ func (l *Load) failed(p *plan.Plan) (failed, all int) {
 	half, end := pointAt(p, l.Duration/2), pointAt(p, l.Duration)
 	failed = end.Lost - half.Lost
 	return failed, failed + end.Served - half.Served
+}
+
+// failing is how many are turned away as it is said: of those that keep coming a percentage.
+func (l *Load) failing(p *plan.Plan) float64 {
+	failed, all := l.failed(p)
+	if l.steady {
+		return 100 * float64(failed) / float64(max(1, all))
+	}
+	return float64(failed)
 }
 
 // growing: nobody is turned away of those that keep coming, and ever more wait.

@@ -33,6 +33,8 @@ type Load struct {
 	steady    bool
 	waits     bool // nobody has left yet: said of clients that wait as long as it takes
 	off       float64
+	// now is the share that is turned away of those that keep coming, as measured; 0 where nobody is.
+	now float64
 	// others may be what was measured as well: with clients of another patience that gives it, too, and of a burst
 	// with another round trip that nearly does.
 	others []plan.Input
@@ -40,7 +42,7 @@ type Load struct {
 
 // fit is the load that gives best what was measured; ok is false where none does.
 // The clients' patience is not measured: it is the one that gives as many turned away.
-// Where several fit that differ in how many are turned away in all, it is not known.
+// Where several fit that differ in how many are turned away in all, and that is not measured, it is not known.
 func (m *measured) fit() (best Load, ok bool) {
 	in, ok := m.load()
 	if !ok {
@@ -60,18 +62,27 @@ func (m *measured) fit() (best Load, ok bool) {
 		}
 		if l.off <= 1 {
 			others = append(others, in)
-			failed, _ := l.failed(p)
-			least, most = min(least, float64(failed)), max(most, float64(failed))
+			failed := l.failing(p)
+			least, most = min(least, failed), max(most, failed)
 		}
 	}
 	if n := len(others); n > 1 { // the least patient and the most patient
 		best.others = []plan.Input{others[0], others[n-1]}
 	}
 	best.others = append(best.others, m.otherTrips(best)...)
-	if best.off <= 1 && alike(least, most, near) {
+	best.now = m.share()
+	if best.off <= 1 && (best.now > 0 || alike(least, most, near)) {
 		return best, !best.waits || m.stalling == 0
 	}
-	return m.waiting(in, best.off)
+	return m.patient(in, best.off)
+}
+
+// share is how many are turned away of those that keep coming, of whom that is decided.
+func (m *measured) share() float64 {
+	if !m.steady || m.turnedAway == 0 {
+		return 0
+	}
+	return float64(m.turnedAway) / float64(m.turnedAway+m.finished)
 }
 
 // otherTrips are a load with the other round trips that give nearly what was measured.
@@ -88,9 +99,9 @@ func (m *measured) otherTrips(l Load) (out []plan.Input) {
 	return out
 }
 
-// waiting is the load of clients that wait as long as it takes, where nothing tells that any has
+// patient is the load of clients that wait as long as it takes, where nothing tells that any has
 // left. When those who believe that they are connected find room depends on what was dropped of each.
-func (m *measured) waiting(in plan.Input, off float64) (l Load, ok bool) {
+func (m *measured) patient(in plan.Input, off float64) (l Load, ok bool) {
 	p, err := plan.Simulate(in)
 	if err != nil || !m.waits || m.stalling > 0 {
 		return l, false
@@ -177,7 +188,7 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 		{now.InService, m.busy},
 	}
 	if m.steady {
-		pairs = append(pairs, [2]int{started(&p.Input, now.T) - now.Served - now.Lost - now.Retrying, m.inside - m.left})
+		pairs = append(pairs, m.waiting(started(&p.Input, now.T)-now.Served-now.Lost-now.Retrying))
 	} else if m.trying+m.stalling > 0 {
 		pairs = append(pairs, [2]int{now.HalfOpen, m.stalling})
 	}
@@ -186,6 +197,15 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 		off = max(off, math.Abs(a-b)/max(allowed, near*max(a, b)))
 	}
 	return off
+}
+
+// waiting compares how many wait inside: where some have left, those of the queue may have, too.
+func (m *measured) waiting(n int) [2]int {
+	least, most := m.inside-m.left, m.inside-m.left
+	if m.unanswered {
+		least -= m.queued
+	}
+	return [2]int{n, min(max(n, least), most)}
 }
 
 // lost compares how many have left: of a burst some of whom that is not known yet.

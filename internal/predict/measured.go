@@ -25,6 +25,7 @@ type measured struct {
 
 	inside, busy int // as things stand: connections with those in the queue, threads
 	left         int // of inside, whose clients have left: the server does not know
+	queued       int // of inside, in the accept queue: who of them has left is in no count
 	trying       int // in front of that, who may have left: who tries to connect, and
 	stalling     int // whose handshake is complete for it and not for the server
 	unanswered   bool
@@ -67,7 +68,7 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 		return m, false
 	}
 	m.inside, m.busy, m.span = l.AcceptQueue.Length+l.Connections.Accepted, busy, arrivals.First
-	m.left = l.Connections.Phases[model.ClientClosed]
+	m.left, m.queued = l.Connections.Phases[model.ClientClosed], l.AcceptQueue.Length
 	m.limits = limits(l, namespaceOf(s, l).Sysctl)
 	if m.busy < m.threads() {
 		return m, false

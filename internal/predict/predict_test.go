@@ -303,3 +303,24 @@ func TestBurstThatMayHaveComeCloserTogether(t *testing.T) {
 	}
 	require.Positive(t, said)
 }
+
+// Scenario C2: who has left stands in the accept queue, in which the server does not see it.
+func TestEffectWhereTheQueueHoldsWhoHasLeft(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Threads, in.MaxConnections, in.AcceptCount = 200, 1, 100
+		in.ServiceTime, in.Rate, in.Duration, in.ConnectTimeout, in.ClientTimeout = 500*time.Millisecond, 5, time.Minute, 2500*time.Millisecond, 10*time.Second
+	})
+	for tr.at = 30 * time.Second; tr.at < 55*time.Second; tr.at += 4 * time.Second {
+		s, l := tr.seen(t)
+		lately := l.Lately.Losses.Clients
+		lately.Answers = model.ClientAnswers{Known: true, Unanswered: 50 - lately.Outcomes[model.ClientGaveUp]}
+		lately.LetIn = 50 - lately.Outcomes[model.ClientGaveUp]
+		l.Lately.Delta["PassiveOpens"] = lately.LetIn
+		l.Lately.Losses.AbandonedRequests = 20
+		l.Connections.Accepted, l.Connections.Phases = 1, [model.NumPhases]int{model.ClientClosed: 1}
+		l.Verdict.Answer.Do = []model.Step{{To: "10", Limit: "max_connections"}}
+		load, ok := Measure(l, s)
+		require.True(t, ok, tr.at)
+		require.Regexp(t, `^with 10 connections all are served, the slowest after 0.[56] s; now (9\d|100) % are turned away$`, load.Verdict(l.Verdict).Answer.Do[0].Effect, tr.at)
+	}
+}
