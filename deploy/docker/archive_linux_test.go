@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const archiveImage = "tcpdiag/tcpdiag-archive:test"
@@ -30,6 +32,6 @@ func testArchiver(t *testing.T, w *world) {
 	id := w.start(t, slices.Concat([]string{"--network", "none", "--health-interval", "500ms", "--health-start-period", "0s", "--tmpfs", "/var/lib/tcpdiag-archive:uid=65532,mode=0700"},
 		locked(), []string{archiveImage, "run", "--bucket", "file:///var/lib/tcpdiag-archive/bucket?create_dir=true"})...)
 	requireStatic(t, w.binary(t, archiveImage, "linux/"+runtime.GOARCH, "tcpdiag-archive"), machine)
-	within(t, 30*time.Second, "healthy", func() bool { return w.inspect(t, id, "{{.State.Health.Status}}") == "healthy" })
+	nettest.Within(t, 30*time.Second, "healthy", func() bool { return w.inspect(t, id, "{{.State.Health.Status}}") == "healthy" })
 	requireStops(t, w, id)
 }

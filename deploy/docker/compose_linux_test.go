@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const (
@@ -43,18 +45,18 @@ func testCompose(t *testing.T, w *world) {
 	w.composed(t, up)
 
 	const prometheus, alertmanager = "http://127.0.0.1:9090", "http://127.0.0.1:9093"
-	within(t, time.Minute, "Prometheus scrapes the sidecar, which knows the limits", func() bool {
+	nettest.Within(t, time.Minute, "Prometheus scrapes the sidecar, which knows the limits", func() bool {
 		n, err := query(t, prometheus, `tcpdiag_connector_limit{job="tcpdiag",limit="max_connections",listener=~".*:8080"}`)
 		return err == nil && n == 20
 	})
 	require.Equal(t, "1001:999", w.inspect(t, w.composeID(t, "tcpdiag"), "{{.Config.User}}"))
 	t.Run("the overload pages", func(t *testing.T) {
-		within(t, 3*time.Minute, "TcpdiagBacklogOverflow fires", func() bool {
+		nettest.Within(t, 3*time.Minute, "TcpdiagBacklogOverflow fires", func() bool {
 			n, err := query(t, prometheus, `sum(ALERTS{alertname="TcpdiagBacklogOverflow",alertstate="firing"})`)
 			return err == nil && n == 1
 		})
 		var body []byte
-		within(t, time.Minute, "Alertmanager has it", func() (has bool) {
+		nettest.Within(t, time.Minute, "Alertmanager has it", func() (has bool) {
 			var err error
 			body, err = fetch(t, alertmanager+"/api/v2/alerts?filter="+url.QueryEscape(`alertname="TcpdiagBacklogOverflow"`))
 			return err == nil && strings.Contains(string(body), "TcpdiagBacklogOverflow")
@@ -73,7 +75,7 @@ func testCompose(t *testing.T, w *world) {
 		require.NotContains(t, string(body), `"health":"err"`)
 	})
 	t.Run("healthy", func(t *testing.T) {
-		within(t, time.Minute, "HEALTHCHECK", func() bool {
+		nettest.Within(t, time.Minute, "HEALTHCHECK", func() bool {
 			return w.inspect(t, w.composeID(t, "tcpdiag"), "{{.State.Health.Status}}") == "healthy"
 		})
 	})

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // engine is a dockerd of our own.
@@ -42,7 +44,7 @@ func startEngine(t *testing.T, dir, cgroups string) *engine {
 	t.Cleanup(func() { stopEngine(t, cmd, log.Name()) })
 	e := &engine{client: dockerClient(), env: append(os.Environ(),
 		"DOCKER_HOST="+socket, "DOCKER_CONFIG="+dir, "DOCKER_BUILDKIT=1")}
-	within(t, 30*time.Second, "the engine answers", func() bool { return e.command(t.Context(), "info").Run() == nil })
+	nettest.Within(t, 30*time.Second, "the engine answers", func() bool { return e.command(t.Context(), "info").Run() == nil })
 	return e
 }
 
@@ -114,16 +116,4 @@ func (e *engine) start(t *testing.T, args ...string) string {
 func (e *engine) inspect(t *testing.T, id, template string) string {
 	t.Helper()
 	return e.docker(t, "inspect", "-f", template, id)
-}
-
-// within waits for something that is bound to come.
-func within(t *testing.T, limit time.Duration, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !condition() {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "not within "+limit.String(), what)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // The images under test.
@@ -183,7 +185,7 @@ func testHealth(t *testing.T, w *world) {
 			t.Parallel()
 			id := w.start(t, slices.Concat([]string{"--network", "none", "--health-interval", "500ms", "--health-start-period", "0s"},
 				locked(), tt.options, []string{image}, tt.args)...)
-			within(t, 30*time.Second, tt.want, func() bool { return w.inspect(t, id, "{{.State.Health.Status}}") == tt.want })
+			nettest.Within(t, 30*time.Second, tt.want, func() bool { return w.inspect(t, id, "{{.State.Health.Status}}") == tt.want })
 			require.Contains(t, w.inspect(t, id, "{{(index .State.Health.Log 0).Output}}"), tt.says)
 			if tt.want == "healthy" {
 				requireStops(t, w, id)

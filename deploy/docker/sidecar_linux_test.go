@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -45,7 +46,7 @@ func (w *world) tomcat(t *testing.T) tomcat {
 	pid, err := strconv.Atoi(w.inspect(t, id, "{{.State.Pid}}"))
 	require.NoError(t, err)
 	server := tomcat{id: id, ip: w.inspect(t, id, "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"), pid: pid}
-	within(t, time.Minute, "the application answers", func() bool { return answers("http://" + server.ip + ":8081/actuator/health") })
+	nettest.Within(t, time.Minute, "the application answers", func() bool { return answers("http://" + server.ip + ":8081/actuator/health") })
 	return server
 }
 
@@ -73,7 +74,7 @@ func (s tomcat) overload(t *testing.T) (leave func()) {
 	go func() { defer close(done); load.Run(ctx) }()
 	leave = func() { cancel(); <-done }
 	t.Cleanup(leave)
-	within(t, 10*time.Second, "16 clients connected", func() bool { return load.Now().Open == maxConnections+acceptCount+1 })
+	nettest.Within(t, 10*time.Second, "16 clients connected", func() bool { return load.Now().Open == maxConnections+acceptCount+1 })
 	return leave
 }
 
@@ -101,7 +102,7 @@ func testSidecar(t *testing.T, w *world) {
 	agent := &rig.Agent{Address: server.ip + ":10889"}
 	sidecar := w.start(t, slices.Concat(server.beside(appUser, true),
 		[]string{"--memory", "64m", "--pids-limit", "32", "--health-interval", "500ms", image})...)
-	within(t, 20*time.Second, "the sidecar is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
+	nettest.Within(t, 20*time.Second, "the sidecar is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
 	node := w.nodeAgent(t, 10890, "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "SETUID", "SETGID")
 	blindNode := w.nodeAgent(t, 10891, "SYS_ADMIN", "SYS_PTRACE", "SETUID", "SETGID")
 	leave := server.overload(t)
@@ -130,7 +131,7 @@ func testSidecar(t *testing.T, w *world) {
 	leave()
 	t.Run("every packet is accounted for", func(t *testing.T) {
 		var metrics rig.Series
-		within(t, 10*time.Second, "what the agent counted is what the kernel counted", func() bool {
+		nettest.Within(t, 10*time.Second, "what the agent counted is what the kernel counted", func() bool {
 			d := w.host(t, server, "--interval", "0")
 			var err error
 			metrics, err = agent.Metrics(t.Context())
@@ -154,7 +155,7 @@ func (w *world) nodeAgent(t *testing.T, port int, capabilities ...string) *rig.A
 		args = append(args, "--cap-add", c)
 	}
 	w.start(t, append(args, image, "agent", "--all-namespaces", "--web.listen-address", agent.Address)...)
-	within(t, 20*time.Second, "the node agent is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
+	nettest.Within(t, 20*time.Second, "the node agent is ready", func() bool { return answers("http://" + agent.Address + "/-/ready") })
 	return agent
 }
 

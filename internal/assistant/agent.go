@@ -55,22 +55,9 @@ func NewAgent(base *url.URL, file string) (*Agent, error) {
 	return &Agent{base, client, agentTimeout}, nil
 }
 
-const wantAgent = "give a URL such as http://127.0.0.1:10889"
-
 // AgentURL is the base URL of an agent: the value of --agent.
 func AgentURL(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return nil, errors.New("--agent: this is no URL: " + wantAgent)
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, fmt.Errorf("--agent %q: %s", u.Redacted(), wantAgent)
-	case u.User != nil:
-		return nil, fmt.Errorf("--agent %q: give user and password in --http.config.file, as basic_auth", u.Redacted())
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("--agent %q: give the URL without a query or fragment", u.Redacted())
-	}
-	return u, nil
+	return httpconfig.BaseURL("--agent", address, "http://127.0.0.1:10889")
 }
 
 // clientSettings reads a file. What would reach another address is refused.

@@ -31,24 +31,13 @@ func instance(t *testing.T, home string) string {
 		"testdata/standalone/conf/limits.xml":          "conf/limits.xml",
 		"testdata/standalone/limits.jsp":               "webapps/ROOT/limits.jsp",
 		filepath.Join(home, "conf/web.xml"):            "conf/web.xml",
-		keystore(t):                                    "conf/keystore.p12",
+		rig.Keystore(t):                                "conf/keystore.p12",
 	} {
 		data, err := os.ReadFile(from)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(base, to), data, 0o644))
 	}
 	return base
-}
-
-// keystore is a self-signed certificate.
-func keystore(t *testing.T) string {
-	t.Helper()
-	return rig.KitOf(t).Cached("localhost.p12", func(path string) error {
-		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
-			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return err
-	})
 }
 
 // catalinaServer starts a Tomcat on eight ports, which are portOffset above those

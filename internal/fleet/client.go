@@ -43,22 +43,9 @@ type Client struct {
 	warnings []string
 }
 
-const wantURL = "give a URL such as http://prometheus:9090 (Mimir: https://mimir/prometheus)"
-
 // ParseURL is the base URL of a server: the value of --prometheus.
 func ParseURL(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil:
-		return nil, errors.New("--prometheus: this is no URL: " + wantURL)
-	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return nil, fmt.Errorf("--prometheus %q: %s", u.Redacted(), wantURL)
-	case u.User != nil:
-		return nil, fmt.Errorf("--prometheus %q: give user and password in --http.config.file, as basic_auth", u.Redacted())
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("--prometheus %q: give the URL without a query or fragment", u.Redacted())
-	}
-	return u, nil
+	return httpconfig.BaseURL("--prometheus", address, "http://prometheus:9090 (Mimir: https://mimir/prometheus)")
 }
 
 // New asks the server at a URL of ParseURL for what it has of that time. The file, where

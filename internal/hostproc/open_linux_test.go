@@ -65,7 +65,7 @@ func TestWalk(t *testing.T) {
 	require.NoError(t, os.Symlink("../../x", filepath.Join(dir, "out")))
 	require.NoError(t, os.Symlink("/proc/self/fd/0", filepath.Join(dir, "magic")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	before := openDescriptors(t)
+	before := proctest.OpenFiles(t)
 	root, err := fakeRoot(t, dir).OpenRoot(7, "root", Agent)
 	require.NoError(t, err)
 	for _, path := range []string{"/etc/passwd", "/absolute", "/relative", "/up", "etc/../../etc//./passwd"} {
@@ -95,14 +95,7 @@ func TestWalk(t *testing.T) {
 	_, err = root.Folder("/etc/passwd")
 	require.ErrorIs(t, err, syscall.ENOTDIR)
 	root.Close()
-	require.Eventually(t, func() bool { return openDescriptors(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
-}
-
-func openDescriptors(t *testing.T) int {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	return len(list)
+	require.Eventually(t, func() bool { return proctest.OpenFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
 // To open a device may be to act on it.

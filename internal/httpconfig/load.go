@@ -5,6 +5,7 @@ package httpconfig
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"regexp"
 
@@ -26,4 +27,20 @@ func Load(file string) (config.HTTPClientConfig, error) {
 		return config.HTTPClientConfig{}, fmt.Errorf("--http.config.file %s: %w", file, err)
 	}
 	return *settings, nil
+}
+
+// BaseURL is that of a server, as a flag gives it: without credentials, which the file has.
+func BaseURL(flag, address, example string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: this is no URL: give a URL such as %s", flag, example)
+	case u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, fmt.Errorf("%s %q: give a URL such as %s", flag, u.Redacted(), example)
+	case u.User != nil:
+		return nil, fmt.Errorf("%s %q: give user and password in --http.config.file, as basic_auth", flag, u.Redacted())
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%s %q: give the URL without a query or fragment", flag, u.Redacted())
+	}
+	return u, nil
 }

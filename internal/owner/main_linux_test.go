@@ -311,18 +311,6 @@ func findAs(t *testing.T, spec childSpec, options ...option) findResult {
 	return r
 }
 
-// needRoot skips, but only where nobody relies on the test.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("needs root, and in CI it is a failure not to have it")
-	}
-	t.Skip("needs root: it starts processes of other users and namespaces")
-}
-
 // counting counts what a search costs.
 type counting struct {
 	hostproc.FS

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // What a user finds who may not read descriptors.
 func TestFindByThreadNames(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	const tomcatUser, otherUser, lonelyUser = 54322, 54323, 54324
 	named := start(t, childSpec{Listen: true, Comm: "java", Threads: []string{"http-nio-PORT-exec-1"}}, asUser(tomcatUser))
 	lost := start(t, childSpec{Listen: true, Threads: []string{"https-jsse-nio-8443-exec-1"}}, asUser(tomcatUser))
@@ -46,7 +48,7 @@ func TestFindByThreadNames(t *testing.T) {
 }
 
 func TestLostPortIsOnTheCommandLine(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	const user = 54325
 	first := start(t, childSpec{Listen: true, Threads: []string{"https-jsse-nio-8443-exec-1"}}, asUser(user))
 	spec := childSpec{Threads: []string{"https-jsse-nio-8443-exec-1"}}
@@ -58,7 +60,7 @@ func TestLostPortIsOnTheCommandLine(t *testing.T) {
 
 // The same user may read them: nothing is denied that matters.
 func TestFindAsTheSameUser(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	c := start(t, childSpec{Listen: true}, asUser(nobody))
 	r := findAs(t, childSpec{PID: c.pid(), Sockets: []Socket{c.Socket}}, asUser(nobody))
 	require.Equal(t, c.pid(), r.Found[c.Inode].PID)
@@ -70,7 +72,7 @@ func TestFindAsTheSameUser(t *testing.T) {
 // The same user with another group may list the descriptors and no more, as a
 // sidecar whose runAsGroup is missing: that is denied, not nothing found.
 func TestFindAsTheSameUserOfAnotherGroup(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	c := start(t, childSpec{Listen: true, Comm: "java", Threads: []string{"http-nio-PORT-exec-1"}}, asUser(nobody))
 	r := findAs(t, childSpec{PID: c.pid(), Sockets: []Socket{c.Socket}}, func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody - 1}}
@@ -82,7 +84,7 @@ func TestFindAsTheSameUserOfAnotherGroup(t *testing.T) {
 }
 
 func TestHiddenProcesses(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	c := start(t, childSpec{Listen: true, Threads: []string{"http-nio-PORT-exec-1"}})
 	dir, err := os.MkdirTemp("/tmp", "owner-test-")
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestFind(t *testing.T) {
@@ -98,7 +99,7 @@ func TestListenerHandedOver(t *testing.T) {
 // Many processes of many descriptors, all of one user: the hints find the owner
 // without reading them.
 func TestHintsKeepTheSearchShort(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	const uid, processes, fillers = 54321, 8, 1200
 	others := 0
 	startOthers := func() {
@@ -134,7 +135,7 @@ func TestHintsKeepTheSearchShort(t *testing.T) {
 // On a node all pods may run JVMs of one user that serve on one port: a process
 // of the socket's namespace is asked before those of other pods.
 func TestNamespaceKeepsTheSearchShort(t *testing.T) {
-	needRoot(t)
+	proctest.NeedRoot(t)
 	const processes, fillers = 4, 400
 	for range processes {
 		start(t, childSpec{Fillers: fillers, Comm: "java"})

@@ -38,6 +38,11 @@ func Count[N int | uint64](n N, noun string) string {
 	return Number(n) + " " + noun + "s"
 }
 
+// Plural prints a number with one of two phrases: "1 thread is", "1,700 threads are".
+func Plural[N int | uint64](n N, one, many string) string {
+	return Number(n) + " " + Verb(n, one, many)
+}
+
 // Verb agrees with a number: "1 request waits", "2 requests wait".
 func Verb[N int | uint64](n N, one, many string) string {
 	if n == 1 {

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Note is one thing that the numbers mean.
@@ -25,23 +24,23 @@ func (p *Plan) Summary() string {
 		if p.Retried > 0 {
 			again = phrase.Number(p.Retried) + " of them only by trying again, "
 		}
-		return phrase.Sprintf("All %s served, %sthe last after %s.", counted(o.Served, "client is", "clients are"), again, inWords(p.Latency.Max))
+		return phrase.Sprintf("All %s served, %sthe last after %s.", phrase.Plural(o.Served, "client is", "clients are"), again, inWords(p.Latency.Max))
 	}
-	parts := []string{"None of " + counted(p.Input.Requests, "client", "clients") + " is served"}
+	parts := []string{"None of " + phrase.Plural(p.Input.Requests, "client", "clients") + " is served"}
 	switch {
 	case p.Input.Requests == 1:
 		parts[0] = "The only client is not served"
 	case o.Served > 0:
-		parts[0] = phrase.Sprintf("%s of %s %s served", phrase.Number(o.Served), counted(p.Input.Requests, "client", "clients"), phrase.Verb(o.Served, "is", "are"))
+		parts[0] = phrase.Sprintf("%s of %s %s served", phrase.Number(o.Served), phrase.Plural(p.Input.Requests, "client", "clients"), phrase.Verb(o.Served, "is", "are"))
 	}
 	if n := o.ConnectTimeout; n > 0 {
-		parts = append(parts, counted(n, "gives", "give")+" up connecting"+p.connectLimit())
+		parts = append(parts, phrase.Plural(n, "gives", "give")+" up connecting"+p.connectLimit())
 	}
 	if n := o.ReadTimeout; n > 0 {
-		parts = append(parts, counted(n, "gives", "give")+" up waiting for the response"+afterTime(p.Input.ClientTimeout))
+		parts = append(parts, phrase.Plural(n, "gives", "give")+" up waiting for the response"+afterTime(p.Input.ClientTimeout))
 	}
 	if n := o.Reset; n > 0 {
-		parts = append(parts, counted(n, "is", "are")+" reset")
+		parts = append(parts, phrase.Plural(n, "is", "are")+" reset")
 	}
 	return strings.Join(parts, ", ") + "."
 }
@@ -161,7 +160,7 @@ func (p *Plan) backendNote() string {
 	}
 	needed := int(math.Ceil(p.perSecond()*in.alone().Seconds() - 1e-9))
 	return phrase.Sprintf("%s to the backend, %s each, carry %s requests/s: %s keep them all busy, more threads would only wait for one. Raise the pool to what the backend can handle, or make its answers faster.",
-		counted(in.BackendConnections, "connection", "connections"), inWords(in.BackendTime), rate(p.perSecond()), counted(needed, "thread", "threads"))
+		phrase.Plural(in.BackendConnections, "connection", "connections"), inWords(in.BackendTime), rate(p.perSecond()), phrase.Plural(needed, "thread", "threads"))
 }
 
 // wholeTime is what the threads need for every request.
@@ -178,7 +177,7 @@ func (p *Plan) frontNote() string {
 		return ""
 	}
 	return phrase.Sprintf("%s fit (max-connections %s + backlog %s + 1, the kernel's own). It drops the packets of those beyond: %s. A full backlog never refuses: Linux repeats the SYN after %s s.%s",
-		counted(*p.Capacity, "client", "clients"), phrase.Number(p.Input.MaxConnections), phrase.Number(p.Input.Backlog()),
+		phrase.Plural(*p.Capacity, "client", "clients"), phrase.Number(p.Input.MaxConnections), phrase.Number(p.Input.Backlog()),
 		drops, p.Input.SynRetries.schedule(), p.noSlotInTime())
 }
 
@@ -197,16 +196,16 @@ func (p *Plan) synQueueNote() string {
 		return ""
 	}
 	return phrase.Sprintf("%s dropped because the SYN queue was full. Switch net.ipv4.tcp_syncookies on.",
-		counted(p.Dropped.SynQueue, "SYN was", "SYNs were"))
+		phrase.Plural(p.Dropped.SynQueue, "SYN was", "SYNs were"))
 }
 
 func (d Drops) String() string {
 	parts := []string{}
 	if d.SYN > 0 {
-		parts = append(parts, counted(d.SYN, "SYN", "SYNs"))
+		parts = append(parts, phrase.Plural(d.SYN, "SYN", "SYNs"))
 	}
 	if d.ACK > 0 {
-		parts = append(parts, counted(d.ACK, "final ACK or request", "final ACKs and requests"))
+		parts = append(parts, phrase.Plural(d.ACK, "final ACK or request", "final ACKs and requests"))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -243,16 +242,16 @@ func (p *Plan) wastedNote() string {
 		return ""
 	}
 	return phrase.Sprintf("%s worked on although the client had given up; the server is busy until %s.",
-		counted(p.Wasted, "request is", "requests are"), inWords(p.Duration))
+		phrase.Plural(p.Wasted, "request is", "requests are"), inWords(p.Duration))
 }
 
 func (p *Plan) edgeNote() string {
 	var out []string
 	if n := p.JustInTime; n > 0 && n*200 >= p.Input.Requests {
-		out = append(out, phrase.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", counted(n, "response arrives", "responses arrive")))
+		out = append(out, phrase.Sprintf("%s in the last 1 %% of the client's timeout, and in reality may come too late.", phrase.Plural(n, "response arrives", "responses arrive")))
 	}
 	if n := p.JustLate; n > 0 && n*200 >= p.Input.Requests {
-		out = append(out, phrase.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", counted(n, "response misses", "responses miss")))
+		out = append(out, phrase.Sprintf("%s the client's timeout by less than 1 %%, and in reality may come in time.", phrase.Plural(n, "response misses", "responses miss")))
 	}
 	return strings.Join(out, " ")
 }
@@ -281,13 +280,6 @@ func (p *Plan) SmallestNotes() []string {
 			phrase.Number(given), phrase.Number(l.MaxConnections+l.AcceptCount-given)))
 	}
 	return out
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return phrase.Number(n) + " " + one
-	}
-	return phrase.Number(n) + " " + many
 }
 
 // rate prints requests per second.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -148,7 +149,7 @@ func (s AnswerText) lost() {
 	if lo == nil || lo.DroppedPackets == 0 {
 		return
 	}
-	text := term.Plural(lo.DroppedPackets, "packet", "packets") + " in " + term.HowLong(s.Snap.Interval)
+	text := phrase.Plural(lo.DroppedPackets, "packet", "packets") + " in " + term.HowLong(s.Snap.Interval)
 	if len(lo.WorstCase) > 0 {
 		text += "; clients may see: " + strings.ReplaceAll(worstCase(lo.WorstCase), ",", " or")
 	}

@@ -100,20 +100,20 @@ func lossLines(lo *model.Losses) []string {
 		}
 	}
 	if lo.AbandonedRequests > 0 {
-		out = append(out, "about "+term.Plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
+		out = append(out, "about "+phrase.Plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
 	}
 	if lo.QueueResets > 0 {
-		out = append(out, term.Plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
+		out = append(out, phrase.Plural(lo.QueueResets, "queued connection", "queued connections")+" reset when the listener closed")
 	}
 	if lo.Unattributed > 0 {
-		out = append(out, term.Plural(lo.Unattributed, "more packet", "more packets")+" dropped that no listener accounts for")
+		out = append(out, phrase.Plural(lo.Unattributed, "more packet", "more packets")+" dropped that no listener accounts for")
 	}
 	return out
 }
 
 func dropLine(d model.Drops) string {
 	kind := map[model.Packet]string{model.PacketSYN: "SYN ", model.PacketACK: "ACK "}[d.Packet]
-	line := term.Plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
+	line := phrase.Plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
 	if d.Cause != model.CauseNone {
 		line += ": " + term.Printable(string(d.Cause))
 	}

@@ -110,6 +110,6 @@ func (s SnapshotText) Notes() {
 func (s SnapshotText) Omitted() {
 	if s.Snap.Omitted > 0 {
 		s.Blank()
-		s.Paragraph(0, term.Dim.Of(term.Plural(s.Snap.Omitted, "more listener is", "more listeners are")+" not watched (--max-listeners)."))
+		s.Paragraph(0, term.Dim.Of(phrase.Plural(s.Snap.Omitted, "more listener is", "more listeners are")+" not watched (--max-listeners)."))
 	}
 }

@@ -1,12 +1,13 @@
 package examine
 
 import (
-	"os"
 	"os/exec"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // shell are children that do what a script says.
@@ -41,21 +42,14 @@ func TestChildrenThatFail(t *testing.T) {
 
 // A child that says nothing is killed at the deadline, with nothing left of it.
 func TestChildThatIsSilent(t *testing.T) {
-	before := openFiles(t)
+	before := proctest.OpenFiles(t)
 	children := shell("echo $$ >&2; exec sleep 600")
 	children.Deadline = 100 * time.Millisecond
 	_, _, err := children.Examine(t.Context(), Request{PID: 1, StartTime: 1})
 	require.ErrorIs(t, err, errDeadline)
 	all, _ := children.abandoned.Of("")
 	require.Zero(t, all)
-	require.Eventually(t, func() bool { return openFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	require.NoError(t, err)
-	return len(list)
+	require.Eventually(t, func() bool { return proctest.OpenFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
 // When too many have not ended, no more are started.

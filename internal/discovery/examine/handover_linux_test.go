@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // What comes through the socket may be anything: the child has read a stranger's bytes.
@@ -41,7 +42,7 @@ func TestWhatAChildHandsOver(t *testing.T) {
 			var cmd exec.Cmd
 			ours, err := passage(&cmd)
 			require.NoError(t, err)
-			before := openFiles(t)
+			before := proctest.OpenFiles(t)
 			var fds []int
 			for range c.files {
 				fds = append(fds, open())
@@ -63,7 +64,7 @@ func TestWhatAChildHandsOver(t *testing.T) {
 				require.ErrorIs(t, got.Err, c.want)
 				require.Nil(t, got.File)
 			}
-			require.LessOrEqual(t, openFiles(t), before, "what was not asked for is closed")
+			require.LessOrEqual(t, proctest.OpenFiles(t), before, "what was not asked for is closed")
 			closeAll([]*os.File{ours, cmd.ExtraFiles[0]})
 		})
 	}

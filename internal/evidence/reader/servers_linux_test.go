@@ -30,17 +30,6 @@ func needServers(t *testing.T) {
 	proof.Servers(t)
 }
 
-// keystore is a self-signed certificate.
-func keystore(t *testing.T) string {
-	t.Helper()
-	return rig.KitOf(t).Cached("localhost.p12", func(path string) error {
-		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
-			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		return err
-	})
-}
-
 // The connectors of the server under test. Each holds maxConnections clients;
 // nobody has to send anything to hold a place.
 const (
@@ -108,7 +97,7 @@ func start(t *testing.T, java, version string, credential *syscall.Credential, o
 	p := s.ports
 	write(t, base, "conf/server.xml", fmt.Sprintf(serverXML, p[plain], p[cut], p[tlsConn], p[h2], p[nio2], p[control], limits))
 	write(t, base, "webapps/ROOT/control.jsp", controlJSP)
-	for from, to := range map[string]string{filepath.Join(home, "conf/web.xml"): "conf/web.xml", keystore(t): "conf/keystore.p12"} {
+	for from, to := range map[string]string{filepath.Join(home, "conf/web.xml"): "conf/web.xml", rig.Keystore(t): "conf/keystore.p12"} {
 		data, err := os.ReadFile(from)
 		require.NoError(t, err)
 		write(t, base, to, string(data))

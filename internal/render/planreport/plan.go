@@ -44,7 +44,7 @@ type planText struct {
 // head is the load, and what happens to it in one sentence.
 func (s planText) head() {
 	in := &s.p.Input
-	load := term.Plural(in.Requests, "client", "clients")
+	load := phrase.Plural(in.Requests, "client", "clients")
 	if in.Rate > 0 {
 		load += " at " + planNumber(in.Rate) + term.Nbsp + "per second"
 	} else if in.Requests > 1 {
@@ -53,7 +53,7 @@ func (s planText) head() {
 	limits := planThreads(in.Threads) + " · max-connections" + term.Nbsp + planLimit(in.MaxConnections) +
 		" · accept-count" + term.Nbsp + phrase.Number(in.AcceptCount)
 	if in.BackendConnections > 0 {
-		limits += " · " + term.Plural(in.BackendConnections, "backend connection", "backend connections") + " of" + term.Nbsp + term.HowLong(in.BackendTime)
+		limits += " · " + phrase.Plural(in.BackendConnections, "backend connection", "backend connections") + " of" + term.Nbsp + term.HowLong(in.BackendTime)
 	}
 	s.Paragraph(0, term.Dim.Of("tcpdiag plan · "+load+", "+term.HowLong(in.ServiceTime)+" of work each · "+limits))
 	badge, st := term.BadgeBad.Of("FAILS"), term.Bad
@@ -225,7 +225,7 @@ func planThreads(n int) string {
 	if n < 0 {
 		return "threads without limit"
 	}
-	return term.Plural(n, "thread", "threads")
+	return phrase.Plural(n, "thread", "threads")
 }
 
 // smallest is the least that serves everybody.
@@ -236,10 +236,10 @@ func (s planText) smallest() {
 	} else {
 		threads := ""
 		if l.Threads > 0 {
-			threads = term.Plural(l.Threads, "thread", "threads") + " · "
+			threads = phrase.Plural(l.Threads, "thread", "threads") + " · "
 		}
 		if l.BackendConnections > 0 {
-			threads += term.Plural(l.BackendConnections, "backend connection", "backend connections") + " · "
+			threads += phrase.Plural(l.BackendConnections, "backend connection", "backend connections") + " · "
 		}
 		s.Row(term.Good.Of("nobody fails"), term.Bold.Of("with "+threads+"max-connections"+term.Nbsp+phrase.Number(l.MaxConnections)+
 			" · accept-count"+term.Nbsp+phrase.Number(l.AcceptCount)), term.Plain.Of("or more"))

@@ -52,7 +52,7 @@ func Text(w io.Writer, r *api.Run, before *api.Run, o render.TextOptions) error 
 	for i := range r.Listeners {
 		l := &r.Listeners[i]
 		if i >= render.MaxDetailed && l.Status == model.StatusOK.String() {
-			s.Paragraph(0, term.Dim.Of(term.Plural(len(r.Listeners)-i, "more listener was", "more listeners were")+" ok."))
+			s.Paragraph(0, term.Dim.Of(phrase.Plural(len(r.Listeners)-i, "more listener was", "more listeners were")+" ok."))
 			break
 		}
 		s.listener(l)

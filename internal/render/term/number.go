@@ -4,17 +4,7 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
-
-// Plural is "1 packet" or "1,700 packets".
-func Plural[T ~int | ~uint64](n T, one, many string) string {
-	if n == 1 {
-		return phrase.Number(n) + " " + one
-	}
-	return phrase.Number(n) + " " + many
-}
 
 // Nbsp keeps a number and its unit on one line; the screen writes it as a blank.
 const Nbsp = "\u00a0"

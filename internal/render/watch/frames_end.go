@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
@@ -24,7 +25,7 @@ func (f *Frames) End(w io.Writer) error {
 		ended(s, t)
 	}
 	if quiet > 0 {
-		s.Paragraph(0, term.Good.Of(term.Plural(quiet, "listener was", "listeners were")+" ok all the time."))
+		s.Paragraph(0, term.Good.Of(phrase.Plural(quiet, "listener was", "listeners were")+" ok all the time."))
 	}
 	return s.Write(w, "watch")
 }
@@ -56,18 +57,18 @@ func (t *track) sum() string {
 	if total.Clients != nil {
 		clients := model.Clients{ClientTotals: *total.Clients}
 		if n := clients.TurnedAway(); n > 0 {
-			parts = append(parts, term.Plural(n, "client", "clients")+" turned away")
+			parts = append(parts, phrase.Plural(n, "client", "clients")+" turned away")
 		}
 		if n := clients.Outcomes[model.ClientDelayed]; n > 0 {
-			parts = append(parts, term.Plural(n, "client", "clients")+" let in late")
+			parts = append(parts, phrase.Plural(n, "client", "clients")+" let in late")
 		}
 	}
-	parts = append(parts, term.Plural(t.dropped, "packet", "packets")+" dropped")
+	parts = append(parts, phrase.Plural(t.dropped, "packet", "packets")+" dropped")
 	if n := total.AbandonedRequests; n > 0 {
-		parts = append(parts, "about "+term.Plural(n, "request", "requests")+" abandoned")
+		parts = append(parts, "about "+phrase.Plural(n, "request", "requests")+" abandoned")
 	}
 	if n := total.QueueResets; n > 0 {
-		parts = append(parts, term.Plural(n, "queued connection", "queued connections")+" reset")
+		parts = append(parts, phrase.Plural(n, "queued connection", "queued connections")+" reset")
 	}
 	if full := time.Duration(total.FullSeconds * float64(time.Second)); full > 0 {
 		parts = append(parts, "the accept queue full for "+term.HowLong(full))

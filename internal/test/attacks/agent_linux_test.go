@@ -185,9 +185,15 @@ func (a *agent) metric(t *testing.T, name string) float64 {
 // included).
 func (a *agent) resident(t *testing.T) int64 {
 	t.Helper()
+	return a.memory(t, "VmHWM:")
+}
+
+// memory is a line of the agent's status.
+func (a *agent) memory(t *testing.T, line string) int64 {
+	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.cmd.Process.Pid) + "/status")
 	require.NoError(t, err, "the agent has ended: %s", &a.log)
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	_, rest, _ := strings.Cut(string(status), line)
 	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
 	require.NoError(t, err)
 	return kib << 10

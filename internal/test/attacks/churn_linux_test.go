@@ -61,13 +61,8 @@ func (a *agent) cpu(t *testing.T) time.Duration {
 	return time.Duration(ticks) * (time.Second / 100)
 }
 
-// nowResident is the agent's memory at this moment (VmRSS).
+// nowResident is the agent's memory at this moment.
 func (a *agent) nowResident(t *testing.T) int64 {
 	t.Helper()
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(a.cmd.Process.Pid) + "/status")
-	require.NoError(t, err, "the agent has ended: %s", &a.log)
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-	require.NoError(t, err)
-	return kib << 10
+	return a.memory(t, "VmRSS:")
 }

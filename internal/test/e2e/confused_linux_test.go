@@ -24,7 +24,7 @@ func TestHTTPSIsUnclassified(t *testing.T) {
 			idle := clients(t, demo.BurstOptions{
 				Address: server.Address(), Clients: 10, Path: hello(0), TLS: unverified(), Requests: 2, Think: time.Minute,
 			})
-			within(t, time.Minute, "20 busy, 10 idle", func() bool {
+			nettest.Within(t, time.Minute, "20 busy, 10 idle", func() bool {
 				return truth(t, server) == rig.Truth{Busy: 20, Connections: 31} && idle.Now().Of(demo.OK) == 10
 			})
 			time.Sleep(100 * time.Millisecond)
@@ -36,16 +36,17 @@ func TestHTTPSIsUnclassified(t *testing.T) {
 			require.Equal(t, 30, l.Connections.Unclassified)
 			require.Equal(t, "ok", l.Verdict.Status)
 			require.Empty(t, l.Verdict.Cause)
-			require.True(t, namesActuator(d), "how to know: %+v", d.Unavailable)
+			require.True(t, advises(d, "Actuator"), "how to know: %+v", d.Unavailable)
 			busy.leave()
 			idle.leave()
 		})
 	}
 }
 
-func namesActuator(d *rig.Document) bool {
+// advises: something is unavailable, and what to do about it names that.
+func advises(d *rig.Document, what string) bool {
 	for _, u := range d.Unavailable {
-		if strings.Contains(u.How, "Actuator") {
+		if strings.Contains(u.How, what) {
 			return true
 		}
 	}
@@ -58,7 +59,7 @@ func TestLongHalfHeadersAreNotBusyThreads(t *testing.T) {
 	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 100, AcceptCount: 5})
 	warm(t, server)
 	clients(t, demo.BurstOptions{Address: server.Address(), Clients: 30, Rate: 200, HalfHeader: true}).connected(t, 30)
-	within(t, time.Minute, "30 accepted, nobody served", func() bool {
+	nettest.Within(t, time.Minute, "30 accepted, nobody served", func() bool {
 		return truth(t, server) == rig.Truth{Connections: 31}
 	})
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
@@ -78,7 +79,7 @@ func TestResetConnectionsHoldTheirSlots(t *testing.T) {
 	warm(t, server)
 	to := netip.MustParseAddrPort(server.Address())
 	served := request(t, to, 20)
-	within(t, time.Minute, "20 served", func() bool { return truth(t, server).Busy == 20 })
+	nettest.Within(t, time.Minute, "20 served", func() bool { return truth(t, server).Busy == 20 })
 	reset(t, served[:12]...)
 	// Six fill the queue and nothing is dropped: a snapshot's first reading, which
 	// does not count the reset ones yet, must not be what it says in the end.
@@ -103,7 +104,7 @@ func TestLongHalfClosedIsNotAbandoned(t *testing.T) {
 	scansEverySecond(t, agent)
 	o := demo.BurstOptions{Address: server.Address(), Clients: 10, Path: hello(3 * time.Second), HalfClose: true}
 	half := clients(t, o)
-	within(t, time.Minute, "ten half-closed connections seen", func() bool {
+	nettest.Within(t, time.Minute, "ten half-closed connections seen", func() bool {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
 		l := listener(t, d, server.Port)
@@ -112,7 +113,7 @@ func TestLongHalfClosedIsNotAbandoned(t *testing.T) {
 	})
 	require.Equal(t, 10, half.outcomes(t, time.Minute).Of(demo.OK), "served")
 	quiet(t, server)
-	within(t, time.Minute, "the agent has seen them go", func() bool {
+	nettest.Within(t, time.Minute, "the agent has seen them go", func() bool {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
 		return listener(t, d, server.Port).Connections.Accepted == 0
@@ -124,7 +125,7 @@ func TestLongHalfClosedIsNotAbandoned(t *testing.T) {
 	quiet(t, server)
 	// Which is a lower bound: whose handler ends between the scan's reading of
 	// the resets and its walk of the connections is not counted.
-	within(t, time.Minute, "the abandoned requests are counted", func() bool { return abandoned(t, agent, server) >= 8 })
+	nettest.Within(t, time.Minute, "the abandoned requests are counted", func() bool { return abandoned(t, agent, server) >= 8 })
 	require.LessOrEqual(t, abandoned(t, agent, server), 10.0)
 }
 

@@ -104,7 +104,7 @@ func TestLongF8SharedExecutor(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	within(t, time.Minute, "Tomcat listens", func() bool {
+	nettest.Within(t, time.Minute, "Tomcat listens", func() bool {
 		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {
 			return false
@@ -165,7 +165,7 @@ func TestLongF9Addresses(t *testing.T) {
 				ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,
 			})
 			// Actuator's names of such a connector contain the address: ask tcpdiag.
-			within(t, time.Minute, "three are served", func() bool {
+			nettest.Within(t, time.Minute, "three are served", func() bool {
 				return found(t, server.Port).Connections.InService == 3
 			})
 			l := found(t, server.Port)
@@ -205,7 +205,7 @@ func TestLongD1VirtualThreads(t *testing.T) {
 		Address: server.Address(), Clients: 40, Rate: 100, Path: hello(20 * time.Second),
 		ConnectTimeout: 5 * time.Second, RequestTimeout: 30 * time.Second,
 	})
-	within(t, time.Minute, "forty are in service", func() bool {
+	nettest.Within(t, time.Minute, "forty are in service", func() bool {
 		return found(t, server.Port).Connections.InService == 40
 	})
 	l := found(t, server.Port)

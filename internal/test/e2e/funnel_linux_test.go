@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -46,7 +47,7 @@ func fourteen(t *testing.T, server *rig.Tomcat) (inside, queued *stages, came [2
 		ConnectTimeout: 10 * time.Second, RequestTimeout: 30 * time.Second,
 	}
 	inside = fill(t, o, 10, 0)
-	within(t, time.Minute, "10 accepted, 4 served", func() bool {
+	nettest.Within(t, time.Minute, "10 accepted, 4 served", func() bool {
 		return truth(t, server) == rig.Truth{Busy: 4, Connections: 10}
 	})
 	o.Clients = 4

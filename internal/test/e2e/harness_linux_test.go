@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -59,7 +60,7 @@ func truth(t *testing.T, server *rig.Tomcat) rig.Truth {
 // quiet waits until the server serves nobody.
 func quiet(t *testing.T, server *rig.Tomcat) {
 	t.Helper()
-	within(t, time.Minute, "nobody is served", func() bool { return truth(t, server) == rig.Truth{Connections: 1} })
+	nettest.Within(t, time.Minute, "nobody is served", func() bool { return truth(t, server) == rig.Truth{Connections: 1} })
 }
 
 // warm makes the server load the classes of its first request, then waits
@@ -121,7 +122,7 @@ func (c *crowd) outcomes(t *testing.T, limit time.Duration) demo.Outcomes {
 // connected waits until n clients are, or have been and are served already.
 func (c *crowd) connected(t *testing.T, n int) {
 	t.Helper()
-	within(t, time.Minute, strconv.Itoa(n)+" clients connected", func() bool {
+	nettest.Within(t, time.Minute, strconv.Itoa(n)+" clients connected", func() bool {
 		now := c.Now()
 		return now.Open+now.Of(demo.OK) >= n
 	})
@@ -143,7 +144,7 @@ func snapshot(t *testing.T, user as, args ...string) *rig.Document {
 func snapshotWithCPU(t *testing.T, port int, args ...string) *rig.Document {
 	t.Helper()
 	var d *rig.Document
-	within(t, 2*time.Minute, "a CPU for the server", func() bool {
+	nettest.Within(t, 2*time.Minute, "a CPU for the server", func() bool {
 		d = snapshot(t, nil, args...)
 		return listener(t, d, port).Verdict.Cause != "cpu_saturated"
 	})
@@ -240,7 +241,7 @@ func startAgent(t *testing.T, args ...string) *rig.Agent {
 // the longer it took the longer is the time to the next.
 func scansEverySecond(t *testing.T, agent *rig.Agent) {
 	t.Helper()
-	within(t, time.Minute, "the agent scans every second", func() bool {
+	nettest.Within(t, time.Minute, "the agent scans every second", func() bool {
 		every, ok := agentMetrics(t, agent).Find("tcpdiag_scan_interval_seconds")
 		return ok && every <= 1
 	})

@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
@@ -21,16 +18,4 @@ func artifacts(t *testing.T) rig.Artifacts {
 	proof.Servers(t)
 	nettest.Root(t)
 	return rig.KitOf(t).Artifacts()
-}
-
-// within waits for something that is bound to come.
-func within(t *testing.T, limit time.Duration, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !condition() {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "not within "+limit.String(), what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }

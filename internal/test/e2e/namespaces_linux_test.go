@@ -233,7 +233,7 @@ func (p *pod) requireAgent(t *testing.T, agent *rig.Agent, mode string, want num
 	want = withoutOpens(want)
 	var got numbers
 	deadline := time.Now().Add(20 * time.Second) // its facts each have their own clock
-	within(t, time.Minute, "the agent has seen the drops", func() bool {
+	nettest.Within(t, time.Minute, "the agent has seen the drops", func() bool {
 		d := agentSnapshot(t, agent)
 		l := d.On(p.port)
 		if l == nil || l.Losses == nil || l.Losses.DroppedPackets < floodSize {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -99,7 +100,7 @@ func TestLongPhasesAgreeWithTomcat(t *testing.T) {
 			quiet(t, server)
 			s.clients.Address = server.Address()
 			crowd := clients(t, s.clients)
-			within(t, time.Minute, "the load has built up", func() bool { return s.steady(truth(t, server)) })
+			nettest.Within(t, time.Minute, "the load has built up", func() bool { return s.steady(truth(t, server)) })
 			time.Sleep(300 * time.Millisecond)
 			looks := make([]look, 9)
 			for i := range looks {

@@ -84,7 +84,7 @@ func springPod(t *testing.T) *pod {
 		sources: map[string]string{"max_connections": "application.yml", "max_threads": "application.yml", "accept_count": "application.yml"},
 	}
 	p.do(func() { request(t, p.address(), podConnections) })
-	within(t, time.Minute, "the server is full", func() bool {
+	nettest.Within(t, time.Minute, "the server is full", func() bool {
 		return truth(t, server) == rig.Truth{Busy: podThreads, Connections: podConnections}
 	})
 	p.do(func() { nettest.Queue(t, p.address(), podBacklog+1) })
@@ -141,9 +141,9 @@ func tomcatPod(t *testing.T) *pod {
 		t: t, net: "/run/netns/" + name, pid: cmd.Process.Pid, inner: cmd.Process.Pid, port: port, cause: "keep_alive_idle", idle: podConnections,
 		sources: map[string]string{"max_connections": "conf/server.xml line 3", "max_threads": "conf/server.xml line 3", "accept_count": "conf/server.xml line 3"},
 	}
-	within(t, time.Minute, "Tomcat listens", func() bool { return p.queued() == 0 })
+	nettest.Within(t, time.Minute, "Tomcat listens", func() bool { return p.queued() == 0 })
 	p.do(func() { nettest.Queue(t, p.address(), podConnections) })
-	within(t, time.Minute, "five are accepted", func() bool { return p.queued() == 0 })
+	nettest.Within(t, time.Minute, "five are accepted", func() bool { return p.queued() == 0 })
 	p.do(func() { nettest.Queue(t, p.address(), podBacklog+1) })
 	return p
 }

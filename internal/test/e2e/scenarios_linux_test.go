@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -29,13 +30,13 @@ func TestA1ThreadsFull(t *testing.T) {
 		Address: server.Address(), Clients: 300, Rate: 100, Path: hello(5 * time.Minute),
 		ConnectTimeout: time.Minute, RequestTimeout: 5 * time.Minute,
 	})
-	within(t, time.Minute, "200 served", func() bool {
+	nettest.Within(t, time.Minute, "200 served", func() bool {
 		return truth(t, server) == rig.Truth{Busy: 200, Connections: 301}
 	})
 	require.Equal(t, drops, counters(t)["ListenDrops"], "the machine is too busy for this: the accept queue overflowed")
 	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
 	var series rig.Series
-	within(t, time.Minute, "the agent has seen it in two looks", func() bool {
+	nettest.Within(t, time.Minute, "the agent has seen it in two looks", func() bool {
 		series = agentMetrics(t, agent)
 		status, _ := series.Find("tcpdiag_listener_status", listenerLabel(server.Port), `status="saturated"`)
 		waiting, _ := series.Find("tcpdiag_listener_connections", listenerLabel(server.Port), `phase="waiting"`)
@@ -136,7 +137,7 @@ func TestC2MaxConnectionsOne(t *testing.T) {
 		ConnectTimeout: time.Minute, RequestTimeout: 5 * time.Minute,
 	})
 	crowd.connected(t, 5)
-	within(t, time.Minute, "one served", func() bool { return truth(t, server) == rig.Truth{Busy: 1, Connections: 1} })
+	nettest.Within(t, time.Minute, "one served", func() bool { return truth(t, server) == rig.Truth{Busy: 1, Connections: 1} })
 	d := snapshotWithCPU(t, server.Port, append(on(server), "--interval", "1s")...)
 	require.Equal(t, 1, truth(t, server).Busy, "still the first")
 	l := listener(t, d, server.Port)
@@ -224,7 +225,7 @@ func TestF7OneOfTwoConnectorsDrops(t *testing.T) {
 	require.GreaterOrEqual(t, dropped, 6)
 
 	const name = "tcpdiag_listener_dropped_packets_total"
-	within(t, time.Minute, "the drops are counted", func() bool {
+	nettest.Within(t, time.Minute, "the drops are counted", func() bool {
 		series := agentMetrics(t, agent)
 		require.Zero(t, series.Sum(name, listenerLabel(port)), "the calm one lost nothing")
 		return int(series.Sum(name, listenerLabel(port+2))) == dropped
@@ -262,7 +263,7 @@ func TestAgentPages(t *testing.T) {
 	require.InDelta(t, 1, up, 0)
 
 	server.Stop()
-	within(t, time.Minute, "the port is down", func() bool {
+	nettest.Within(t, time.Minute, "the port is down", func() bool {
 		series := agentMetrics(t, agent)
 		up, ok := series.Find("tcpdiag_target_up", `port="`+strconv.Itoa(server.Port)+`"`)
 		_, gauge := series.Find("tcpdiag_listener_accept_queue_length", listenerLabel(server.Port))

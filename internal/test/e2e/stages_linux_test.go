@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // stages are the clients of a server that is full.
@@ -32,7 +33,7 @@ func fill(t *testing.T, o demo.BurstOptions, inside, queue int) *stages {
 	o.Clients, o.Rate = 1, 0
 	for range inside {
 		s.enter(t, o)
-		within(t, time.Minute, "it is accepted", func() bool { return queued(t, "self", port) == 0 })
+		nettest.Within(t, time.Minute, "it is accepted", func() bool { return queued(t, "self", port) == 0 })
 	}
 	for range queue {
 		s.enter(t, o)

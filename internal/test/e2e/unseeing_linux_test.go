@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -110,7 +111,7 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 		Address: server.Address(), Clients: 24, Rate: 50, Path: hello(20 * time.Second),
 		ConnectTimeout: 15 * time.Second, RequestTimeout: time.Minute,
 	})
-	within(t, time.Minute, "ten are inside, four of them served", func() bool {
+	nettest.Within(t, time.Minute, "ten are inside, four of them served", func() bool {
 		return truth(t, server) == rig.Truth{Busy: 4, Connections: 10}
 	})
 	actuator := "--actuator=http://127.0.0.1:" + strconv.Itoa(server.ManagementPort) + "/actuator"
@@ -135,7 +136,7 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 		documents[name] = answer()
 	}
 	full := time.Now()
-	within(t, time.Minute, "the agent has scanned since", func() bool {
+	nettest.Within(t, time.Minute, "the agent has scanned since", func() bool {
 		d, err := agent.Snapshot(t.Context())
 		require.NoError(t, err)
 		documents["agent"] = d
@@ -156,7 +157,7 @@ func TestLongSidecarWithoutSharedProcesses(t *testing.T) {
 			}
 			require.NotEmpty(t, l.Losses.By)
 			require.LessOrEqual(t, l.Losses.Unattributed, 1, "a SYN dropped between the first readings of the two counters")
-			require.True(t, namesSharing(d), "how to see more: %+v", d.Unavailable)
+			require.True(t, advises(d, "shareProcessNamespace"), "how to see more: %+v", d.Unavailable)
 		})
 	}
 }
@@ -178,22 +179,13 @@ func requireSameFunnel(t *testing.T, want, got *rig.Listener) {
 	require.Equal(t, want.Verdict.Chain, got.Verdict.Chain)
 }
 
-func namesSharing(d *rig.Document) bool {
-	for _, u := range d.Unavailable {
-		if strings.Contains(u.How, "shareProcessNamespace") {
-			return true
-		}
-	}
-	return false
-}
-
 // A user who may not read the server's environment has its limits from Actuator,
 // be that on a port that was not asked for.
 func TestLongAnotherUserAsksActuator(t *testing.T) {
 	server := tomcat(t, fourDigits(), rig.Limits{Threads: 4, MaxConnections: 10, AcceptCount: 5})
 	warm(t, server)
 	var l *rig.Listener
-	within(t, time.Minute, "Actuator answers in the second that it has", func() bool {
+	nettest.Within(t, time.Minute, "Actuator answers in the second that it has", func() bool {
 		d := snapshot(t, nobody(), "--port="+strconv.Itoa(server.Port), "--interval=0",
 			"--actuator=http://127.0.0.1:"+strconv.Itoa(server.ManagementPort)+"/actuator")
 		l = listener(t, d, server.Port)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const (
@@ -43,7 +44,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	s.watchAt(t, Job{Name: "tcpdiag-rare", Target: agent.Address, ScrapeInterval: rareScrape}, 15*time.Second)
 
 	at := `timestamp(up{job="tcpdiag-rare"})`
-	within(t, rareScrape+30*time.Second, "the first scrape", func() bool { now, _ := s.value(t, at); return now > 0 })
+	nettest.Within(t, rareScrape+30*time.Second, "the first scrape", func() bool { now, _ := s.value(t, at); return now > 0 })
 	first, _ := s.value(t, at)
 	ended := make([]demo.Outcomes, burstServers)
 	var bursts sync.WaitGroup
@@ -63,7 +64,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 		}
 		return out
 	}
-	within(t, 2*rareScrape, "each pages", func() bool { return len(pages()) == burstServers })
+	nettest.Within(t, 2*rareScrape, "each pages", func() bool { return len(pages()) == burstServers })
 	for i := range burstServers {
 		page := pages()[burstAddress(i)]
 		t.Logf("%s | %s", page.Annotations["summary"], page.Annotations["description"])

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 const (
@@ -45,8 +46,8 @@ func TestDashboardsOfThreeServers(t *testing.T) {
 		v, _ := s.value(t, fmt.Sprintf(`tcpdiag_listener_clients_turned_away_total{listener="%s"}`, local(port)))
 		return v
 	}
-	within(t, time.Minute, "clients are turned away", func() bool { return away(losingPort) > 20 })
-	within(t, time.Minute, "the rules have recorded both in trouble", func() bool {
+	nettest.Within(t, time.Minute, "clients are turned away", func() bool { return away(losingPort) > 20 })
+	nettest.Within(t, time.Minute, "the rules have recorded both in trouble", func() bool {
 		n, _ := s.value(t, "count(listener:tcpdiag_trouble:max) and on () listener:tcpdiag_clients_turned_away:trouble3m > 5")
 		return n >= 2
 	})

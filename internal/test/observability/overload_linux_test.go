@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 // Three overloads at the same time, seen by real servers with the delivered
@@ -34,7 +35,7 @@ func (s *stack) onePage(t *testing.T) {
 	s.scraped(t, "tcpdiag", 3)
 	start := time.Now()
 	leave := s.overload(t, s.tomcat.Address())
-	within(t, time.Minute, "the page", func() bool { return len(s.told("pager", "tcpdiag")) > 0 })
+	nettest.Within(t, time.Minute, "the page", func() bool { return len(s.told("pager", "tcpdiag")) > 0 })
 	t.Logf("paged after %v", time.Since(start))
 	page := s.told("pager", "tcpdiag")[0]
 	require.Equal(t, "firing", page.Status)
@@ -54,12 +55,12 @@ func (s *stack) onePage(t *testing.T) {
 	require.Contains(t, page.Annotations["runbook"], "server.tomcat.max-connections (maxConnections) from 20")
 	// The scrape that has the first drops may be older than the first reading of the
 	// threads, by some tenths of a second.
-	within(t, time.Minute, "the threads are named", func() bool {
+	nettest.Within(t, time.Minute, "the threads are named", func() bool {
 		return strings.Contains(s.alert(t, page.Labels).Annotations["runbook"], "server.tomcat.threads.max (maxThreads) from 4")
 	})
 
 	leave()
-	within(t, 5*time.Minute, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
+	nettest.Within(t, 5*time.Minute, "it resolves", func() bool { return len(s.told("pager", "tcpdiag")) > 1 })
 	pages := s.told("pager", "tcpdiag")
 	require.Len(t, pages, 2)
 	require.Equal(t, "resolved", pages[1].Status)
@@ -96,7 +97,7 @@ func (s *stack) symptoms(t *testing.T) {
 			})
 		})
 	}
-	within(t, 150*time.Second, "the symptoms fire and are inhibited", inhibited)
+	nettest.Within(t, 150*time.Second, "the symptoms fire and are inhibited", inhibited)
 	pages := s.told("pager", "tcpdiag-lasting")
 	require.Len(t, pages, 1)
 	require.Equal(t, "TcpdiagBacklogOverflow", pages[0].Labels["alertname"])
@@ -125,7 +126,7 @@ func (s *stack) shorter(t *testing.T) {
 		require.True(t, ok && check(v), "%s is %v", expr, v)
 	}
 	s.visible(t)
-	within(t, 120*time.Second, "the ticket", func() bool { return len(s.told("tickets", "tcpdiag-short")) > 0 })
+	nettest.Within(t, 120*time.Second, "the ticket", func() bool { return len(s.told("tickets", "tcpdiag-short")) > 0 })
 	ticket := s.told("tickets", "tcpdiag-short")[0]
 	require.Equal(t, "TcpdiagBacklogFull", ticket.Labels["alertname"])
 	require.Equal(t, "127.0.0.1:"+strconv.Itoa(shortPort), ticket.Labels["listener"])
@@ -137,7 +138,7 @@ func (s *stack) nextScrape(t *testing.T) {
 	t.Helper()
 	const at = `timestamp(up{job="tcpdiag-short"})`
 	before, _ := s.value(t, at)
-	within(t, shortScrape+30*time.Second, "the next scrape", func() bool {
+	nettest.Within(t, shortScrape+30*time.Second, "the next scrape", func() bool {
 		now, _ := s.value(t, at)
 		return now > before
 	})
@@ -172,7 +173,7 @@ func (s *stack) native(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Stop()
 	var got []Series
-	within(t, 90*time.Second, "the share above 80 %", func() bool {
+	nettest.Within(t, 90*time.Second, "the share above 80 %", func() bool {
 		got, err = p.Query(t.Context(), `listener:tcpdiag_accept_queue_above_80:ratio2m{job="tcpdiag-lasting"} > 0.5 and listener:tcpdiag_accept_queue_not_empty:ratio2m > 0.5`)
 		require.NoError(t, err)
 		return len(got) == 1

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -39,7 +40,7 @@ func TestLongTwoBursts(t *testing.T) {
 		require.Len(t, s.Listeners, 1)
 		return s.Listeners[0]
 	}
-	within(t, time.Minute, "the limits are known, and handshakes followed", func() bool {
+	nettest.Within(t, time.Minute, "the limits are known, and handshakes followed", func() bool {
 		l := look()
 		return l.Connector != nil && l.Connector.MaxConnections != nil && l.Clients != nil && l.Clients.ObservedSeconds > 1
 	})
@@ -64,7 +65,7 @@ func TestLongTwoBursts(t *testing.T) {
 
 		// What clients that have left repeat reaches a queue that dead connections still fill.
 		left := time.Now()
-		within(t, time.Minute, "it is quiet", func() bool { return look().Recent != nil })
+		nettest.Within(t, time.Minute, "it is quiet", func() bool { return look().Recent != nil })
 		t.Logf("quiet %v after the last client left", time.Since(left))
 		for quiet := time.Now(); time.Since(quiet) < 25*time.Second; time.Sleep(250 * time.Millisecond) {
 			l := look()
@@ -74,16 +75,16 @@ func TestLongTwoBursts(t *testing.T) {
 			require.False(t, l.Recent.Ended.Before(began))
 			require.NotZero(t, l.Recent.Packets)
 		}
-		within(t, 3*time.Minute, "it is quiet for good", func() bool { l = look(); return l.Verdict.Status != "losing" && l.Recent != nil })
+		nettest.Within(t, 3*time.Minute, "it is quiet for good", func() bool { l = look(); return l.Verdict.Status != "losing" && l.Recent != nil })
 		t.Logf("%v after it began: %s, recent %+v", time.Since(began), l.Verdict.Status, *l.Recent)
 		require.NotNil(t, l.Recent.ClientsTurnedAway)
 	}
 
 	// What became of those that have left is known when their kernels repeat their requests no
 	// more, or when one of these is let in. Then every surface has the clients' own number.
-	within(t, 2*time.Minute, "it is known what became of all", func() bool { c := look().Clients; return c.Waiting+c.Settling+c.Stalling == 0 })
+	nettest.Within(t, 2*time.Minute, "it is known what became of all", func() bool { c := look().Clients; return c.Waiting+c.Settling+c.Stalling == 0 })
 	var list api.Incidents
-	within(t, time.Minute, "the incidents have all of them", func() bool {
+	nettest.Within(t, time.Minute, "the incidents have all of them", func() bool {
 		body, err := get(t.Context(), "http://"+agent.Address+"/api/v1/incidents")
 		require.NoError(t, err)
 		list = api.Incidents{}

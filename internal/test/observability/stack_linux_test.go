@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -139,18 +140,6 @@ func (s *stack) overload(t *testing.T, address string) (leave func()) {
 	return leave
 }
 
-// within waits for something that is bound to come.
-func within(t *testing.T, limit time.Duration, what string, condition func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(limit)
-	for !condition() {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "not within "+limit.String(), what)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
 // value is that of an expression with one series, and false without one.
 func (s *stack) value(t *testing.T, expr string) (float64, bool) {
 	t.Helper()
@@ -166,7 +155,7 @@ func (s *stack) value(t *testing.T, expr string) (float64, bool) {
 // scraped waits until a job has been scraped n times.
 func (s *stack) scraped(t *testing.T, job string, n float64) {
 	t.Helper()
-	within(t, 60*time.Second, job+" is scraped", func() bool {
+	nettest.Within(t, 60*time.Second, job+" is scraped", func() bool {
 		v, _ := s.value(t, `count_over_time(up{job="`+job+`"}[5m])`)
 		return v >= n
 	})

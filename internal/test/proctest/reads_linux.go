@@ -31,3 +31,11 @@ func Reads(t testing.TB, do func()) int {
 	do()
 	return count() - before - idle
 }
+
+// OpenFiles is how many this process has.
+func OpenFiles(t testing.TB) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(list)
+}

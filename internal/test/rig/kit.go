@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The versions: Spring Boot's, that of its Tomcat, the standalone ones'.
@@ -107,6 +109,17 @@ func (k *Kit) Cached(name string, create func(path string) error) string {
 		if _, there := os.Stat(final); there == nil { // another was faster
 			return nil
 		}
+		return err
+	})
+}
+
+// Keystore is a self-signed certificate of localhost.
+func Keystore(t *testing.T) string {
+	t.Helper()
+	return KitOf(t).Cached("localhost.p12", func(path string) error {
+		out, err := exec.CommandContext(t.Context(), "keytool", "-genkeypair", "-alias", "tomcat", "-keyalg", "RSA",
+			"-storetype", "PKCS12", "-keystore", path, "-storepass", "changeit", "-dname", "CN=localhost", "-validity", "36500").CombinedOutput()
+		require.NoError(t, err, "%s", out)
 		return err
 	})
 }
