@@ -251,8 +251,9 @@ func (m *measured) serviceTime() (took time.Duration, ok bool) {
 	if m.steady {
 		return m.span * time.Duration(n) / time.Duration(max(1, m.worked)), m.worked >= minFinished
 	}
-	// A burst is worked off in rounds; a few may be early of the next.
-	if rounds := (5*m.finished + 4*n - 1) / (5 * n); m.finished == m.worked && rounds < 3 && 2*m.finished >= n {
+	// A burst is worked off in rounds, as long as all take as long; a few may be early of the next.
+	rounds := (5*m.finished + 4*n - 1) / (5 * n)
+	if whole := m.finished == m.worked && 2*m.finished >= n; whole && (rounds < 3 || m.answered >= late && 5*(rounds*n-m.finished) <= n) {
 		return m.answered / time.Duration(max(1, rounds)), rounds > 0 && m.answered >= late
 	}
 	// On average each is half through another one.
