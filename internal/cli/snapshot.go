@@ -42,9 +42,9 @@ func newSnapshotCommand() *cobra.Command {
 		Short: "Report every listener once: verdict and advice on one screen",
 		Long: `snapshot reads everything twice, --interval apart, and samples the accept queues
 in between. While clients wait and none of those that came has had an answer, it
-looks on for up to five seconds more. For each listener it reports how full every stage is, what was lost,
-which limit is the cause, and what to change. Without --port, --pid or --all it
-reports every Tomcat on this machine.`,
+looks on for up to five seconds more. For each listener it reports how full every
+stage is, what was lost, which limit is the cause, and what to change. Without
+--port, --pid or --all it reports every Tomcat on this machine.`,
 		Example: `  tcpdiag snapshot
   tcpdiag snapshot 8080 --interval 5s
   tcpdiag snapshot --port 8080 --max-connections 8192 --max-threads 200
