@@ -69,7 +69,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 		page := pages()[burstAddress(i)]
 		t.Logf("%s | %s", page.Annotations["summary"], page.Annotations["description"])
 		require.Contains(t, page.Annotations["summary"], "turns clients away: ")
-		said := regexp.MustCompile(`^([1-9]\d*) clients got no answer in the last 3 minutes`).FindStringSubmatch(page.Annotations["description"])
+		said := regexp.MustCompile(`^([1-9]\d*) clients? got no answer in the last 3 minutes`).FindStringSubmatch(page.Annotations["description"])
 		require.NotNil(t, said)
 		n, err := strconv.Atoi(said[1])
 		require.NoError(t, err)
