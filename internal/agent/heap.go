@@ -16,9 +16,9 @@ const (
 	// of what is in use. Go's 100 would let an agent of fifty pods keep ten mebibytes
 	// of garbage; a collection of so small a heap takes some milliseconds.
 	heapGrowth = 50
-	// memoryShare is what the agent keeps itself within of its control group's memory. The rest is for
+	// memoryPart is what the agent keeps itself within of its control group's memory. The rest is for
 	// the program's file, and for the child processes that read configurations.
-	memoryShare = 0.5
+	memoryPart = 0.5
 	// releaseEvery is how often what is not used goes back to the kernel: bursts and
 	// scrapes leave holes in the heap that the runtime would keep.
 	releaseEvery = time.Minute
@@ -34,7 +34,7 @@ func LimitHeap() {
 	}
 	debug.SetGCPercent(heapGrowth)
 	if limit, err := memlimit.FromCgroup(); err == nil { // else there is no limit
-		debug.SetMemoryLimit(int64(float64(limit) * memoryShare))
+		debug.SetMemoryLimit(int64(float64(limit) * memoryPart))
 	}
 }
 

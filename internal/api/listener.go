@@ -89,8 +89,8 @@ type Connections struct {
 	Unacknowledged int            `json:"unacknowledged,omitempty"` // of sending: repeated again and again, and nothing has come back
 	Silent         *int           `json:"silent,omitempty"`         // of idle, where there are any: have sent nothing since they were connected
 	Partial        bool           `json:"partial,omitempty"`
-	Sampled        int            `json:"sampled,omitempty"`        // connections asked for where they stand for all: the counts are estimates
-	SamplingError  int            `json:"sampling_error,omitempty"` // of each, at most so much in 99 of 100 readings
+	Subset         int            `json:"sampled,omitempty"`        // connections asked for where they stand for all: the counts are estimates
+	SubsetError    int            `json:"sampling_error,omitempty"` // of each, at most so much in 99 of 100 readings
 	AgeSeconds     *float64       `json:"age_seconds,omitempty"`    // since they were read
 	TopPeer        *PeerShare     `json:"top_peer,omitempty"`       // the address of more than half of them
 	TopPeers       []PeerShare    `json:"top_peers,omitempty"`      // the five addresses of most of them, each a lower bound
@@ -254,13 +254,13 @@ func newConnections(c *model.Connections) *Connections {
 		Unacknowledged: c.Unacknowledged,
 		Silent:         silent,
 		Partial:        c.Partial,
-		Sampled:        c.Subset,
-		SamplingError:  c.Error,
+		Subset:         c.Subset,
+		SubsetError:    c.Error,
 		States:         c.States,
 	}
 }
 
-func newPeerShares(all []model.PeerShare) []PeerShare {
+func newPeerShares(all []model.PeerCount) []PeerShare {
 	out := make([]PeerShare, len(all))
 	for i := range all {
 		out[i] = *newPeerShare(&all[i])
@@ -268,7 +268,7 @@ func newPeerShares(all []model.PeerShare) []PeerShare {
 	return out
 }
 
-func newPeerShare(p *model.PeerShare) *PeerShare {
+func newPeerShare(p *model.PeerCount) *PeerShare {
 	if p == nil {
 		return nil
 	}

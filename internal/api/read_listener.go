@@ -89,7 +89,7 @@ func (c *Connections) model() *model.Connections {
 	}
 	out := &model.Connections{
 		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Unacknowledged: c.Unacknowledged, Partial: c.Partial,
-		Subset: c.Sampled, Error: c.SamplingError, States: c.States,
+		Subset: c.Subset, Error: c.SubsetError, States: c.States,
 	}
 	out.Phases = [model.NumPhases]int{
 		model.Waiting: c.Waiting, model.InService: c.InService, model.Sending: c.Sending, model.Idle: c.Idle,
@@ -110,9 +110,9 @@ func (c *Connections) model() *model.Connections {
 	return out
 }
 
-func (p PeerShare) model() model.PeerShare {
+func (p PeerShare) model() model.PeerCount {
 	a, _ := netip.ParseAddr(p.Address)
-	return model.PeerShare{Address: a, Connections: p.Connections}
+	return model.PeerCount{Address: a, Connections: p.Connections}
 }
 
 func limitsOf(in []Limit) (out []model.Limit) {

@@ -66,7 +66,7 @@ func Compose(state *State, f *facts.View, opt Options) *Draft {
 	d := newDraft(state, f, &opt)
 	d.miss.Add(f.Watchlist.Unavailable...)
 	d.listeners()
-	d.shareForgotten()
+	d.slotsMissing()
 	for i := range f.Namespaces {
 		d.count(&f.Namespaces[i])
 	}
@@ -98,7 +98,7 @@ func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losse
 			if d == nil {
 				d = newDraft(state, f, &opt)
 				d.listeners()
-				d.shareForgotten()
+				d.slotsMissing()
 			}
 			out[id] = d.causes(id, a)
 		}

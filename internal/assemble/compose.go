@@ -142,8 +142,8 @@ func (d *Draft) latest(listeners []*model.Listener) (at time.Time) {
 	return at
 }
 
-// shareForgotten says how many slots are held by connections that clients reset.
-func (d *Draft) shareForgotten() {
+// slotsMissing says how many slots are held by connections that clients reset.
+func (d *Draft) slotsMissing() {
 	byProcess := make(map[hostproc.ProcessKey][]*model.Listener)
 	for i := range d.Listeners {
 		l := &d.Listeners[i]

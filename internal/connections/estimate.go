@@ -9,8 +9,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// Sample says which of a listener's connections a reading asked for.
-type Sample struct {
+// Subset says which of a listener's connections a reading asked for.
+type Subset struct {
 	Known int // those that the latest walk found
 	Asked int // of them, chosen at random
 	New   int // have come since at most
@@ -22,14 +22,14 @@ type Sample struct {
 const quantile = 3.09
 
 // Whole reports whether all connections were asked for.
-func (s Sample) Whole() bool { return s.Asked == s.Known && s.New == 0 }
+func (s Subset) Whole() bool { return s.Asked == s.Known && s.New == 0 }
 
 // all is how many of all connections n of those that were asked for stand for.
-func (s Sample) all(n int) int { return (n*s.Known + s.Asked/2) / max(1, s.Asked) }
+func (s Subset) all(n int) int { return (n*s.Known + s.Asked/2) / max(1, s.Asked) }
 
 // error is how far the estimate n of a number may be from it: the interval of Agresti and
 // Coull (1998) for a share, in a finite population.
-func (s Sample) error(n int) int {
+func (s Subset) error(n int) int {
 	if s.Asked == s.Known {
 		return s.New
 	}
@@ -42,12 +42,12 @@ func (s Sample) error(n int) int {
 
 // Estimate has the connections that were asked for stand for all of the listener's.
 // Sums stay sums. It precedes Finish.
-func (f *Found) Estimate(s Sample) {
+func (f *Found) Estimate(s Subset) {
 	if f.states[sockdiag.TimeWait] = 0; s.Whole() { // what has ended is not asked for
 		return
 	}
 	c := &f.Counts
-	c.Subset, f.sample = s.Asked, s
+	c.Subset, f.subset = s.Asked, s
 	c.Unacknowledged = s.all(c.Unacknowledged)
 	idle := [...]int{c.MaybeBusy, c.Phases[model.Idle] - c.Silent - c.MaybeBusy}
 	closed := [...]int{c.Abandoned, c.ClosedIdle, c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle}
@@ -73,7 +73,7 @@ func (f *Found) Estimate(s Sample) {
 }
 
 // state says on which part the counts stand, and how far they may be from the truth.
-func (s Sample) state(c *model.Connections) {
+func (s Subset) state(c *model.Connections) {
 	if c.Subset == 0 {
 		return
 	}

@@ -39,7 +39,7 @@ func asked(n int) *Found {
 
 // What was asked for stands for all, and sums stay sums whatever is rounded.
 func TestEstimate(t *testing.T) {
-	for _, s := range []Sample{{10_007, 4096, 0}, {123_457, 4099, 70}, {9000, 11, 3}, {8191, 1, 0}} {
+	for _, s := range []Subset{{10_007, 4096, 0}, {123_457, 4099, 70}, {9000, 11, 3}, {8191, 1, 0}} {
 		f := asked(s.Asked)
 		f.Estimate(s)
 		f.Finish(time.Unix(9, 0), 0, false)
@@ -64,15 +64,15 @@ func TestEstimate(t *testing.T) {
 // Of all that are known there is nothing to estimate; what has come since is not known.
 func TestEstimateOfAll(t *testing.T) {
 	counted, estimated := asked(700), asked(700)
-	estimated.Estimate(Sample{Known: 700, Asked: 700})
+	estimated.Estimate(Subset{Known: 700, Asked: 700})
 	require.Equal(t, counted.Behind(nil), estimated.Behind(nil))
-	estimated.Estimate(Sample{Known: 700, Asked: 700, New: 2})
+	estimated.Estimate(Subset{Known: 700, Asked: 700, New: 2})
 	c := estimated.Behind(nil)
 	require.Equal(t, counted.Counts.Phases, c.Phases)
 	require.Equal(t, 2, c.Error)
 	require.False(t, c.Exact())
 	none := &Found{}
-	none.Estimate(Sample{Known: 10_000, Asked: 4096})
+	none.Estimate(Subset{Known: 10_000, Asked: 4096})
 	require.Zero(t, none.Behind(nil).Accepted, "all have ended")
 	require.Positive(t, none.Behind(nil).Error, "as far as can be known")
 }
@@ -80,11 +80,11 @@ func TestEstimateOfAll(t *testing.T) {
 // The error of a share is that of the binomial interval at 99.8 %, less what is known of
 // a finite population.
 func TestSampleError(t *testing.T) {
-	many := Sample{Known: 1_000_000_000, Asked: 4096}
+	many := Subset{Known: 1_000_000_000, Asked: 4096}
 	require.InDelta(t, .0241, float64(many.error(500_000_000))/1e9, .0001, "3.09 × √(¼ / 4096)")
 	require.InDelta(t, .0062, float64(many.error(10_000_000))/1e9, .0001, "1 %")
 	require.Positive(t, many.error(0), "one that none was found of may be there")
-	half := Sample{Known: 8192, Asked: 4096}
+	half := Subset{Known: 8192, Asked: 4096}
 	require.InDelta(t, 8192*.0241*.7071, float64(half.error(4096)), 2)
 	require.Equal(t, many.error(300_000_000), many.error(700_000_000))
 }

@@ -23,7 +23,7 @@ type Found struct {
 	set       uint64
 	quiet     quiet
 	remotes   frequent
-	sample    Sample // of those that were asked for, zero for all
+	subset    Subset // of those that were asked for, zero for all
 }
 
 // Add counts one socket in exactly one place. Inode 0 also marks SYN_RECV,
@@ -152,7 +152,7 @@ func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	attend(&c, f.lingering, connector)
 	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)
-	f.sample.state(&c)
+	f.subset.state(&c)
 	return &c
 }
 

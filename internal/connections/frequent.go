@@ -43,14 +43,14 @@ func (f *frequent) add(a netip.Addr) {
 }
 
 // top are the addresses that come most often, the first the most often.
-func (f *frequent) top() []model.PeerShare {
-	var out []model.PeerShare
+func (f *frequent) top() []model.PeerCount {
+	var out []model.PeerCount
 	for i, count := range f.counts {
 		if count > 0 {
-			out = append(out, model.PeerShare{Address: f.addresses[i].Unmap(), Connections: count})
+			out = append(out, model.PeerCount{Address: f.addresses[i].Unmap(), Connections: count})
 		}
 	}
-	slices.SortFunc(out, func(a, b model.PeerShare) int {
+	slices.SortFunc(out, func(a, b model.PeerCount) int {
 		return cmp.Or(cmp.Compare(b.Connections, a.Connections), a.Address.Compare(b.Address))
 	})
 	return out[:min(len(out), topPeers)]
@@ -58,10 +58,10 @@ func (f *frequent) top() []model.PeerShare {
 
 // majority is the address of more than half of all n, nil where there is none
 // for certain.
-func (f *frequent) majority(n int) *model.PeerShare {
+func (f *frequent) majority(n int) *model.PeerCount {
 	for i, count := range f.counts {
 		if 2*count > n {
-			return &model.PeerShare{Address: f.addresses[i].Unmap(), Connections: count}
+			return &model.PeerCount{Address: f.addresses[i].Unmap(), Connections: count}
 		}
 	}
 	return nil

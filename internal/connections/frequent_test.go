@@ -25,7 +25,7 @@ func TestMajority(t *testing.T) {
 	for n := range 7 {
 		f.add(peer(n))
 	}
-	require.Equal(t, &model.PeerShare{Address: netip.MustParseAddr("10.0.0.1"), Connections: 50}, f.majority(57))
+	require.Equal(t, &model.PeerCount{Address: netip.MustParseAddr("10.0.0.1"), Connections: 50}, f.majority(57))
 	require.Nil(t, f.majority(100), "half is no majority")
 }
 
@@ -65,7 +65,7 @@ func TestTopPeers(t *testing.T) {
 			f.add(peer(n))
 		}
 	}
-	require.Equal(t, []model.PeerShare{
+	require.Equal(t, []model.PeerCount{
 		{Address: peer(6).Unmap(), Connections: 7},
 		{Address: peer(5).Unmap(), Connections: 6},
 		{Address: peer(4).Unmap(), Connections: 5},

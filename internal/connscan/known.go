@@ -129,7 +129,7 @@ func (k *known) pays(n int) bool {
 
 // subset chooses which connections to ask for in place of all, and says by port what they
 // stand for: none where that is not enough, or takes no less.
-func (k *known) subset(now time.Time, t namespace.Turnover) (ids []sockdiag.ConnectionID, of map[uint16]connections.Sample) {
+func (k *known) subset(now time.Time, t namespace.Turnover) (ids []sockdiag.ConnectionID, of map[uint16]connections.Subset) {
 	if k.at.IsZero() || now.Sub(k.counted) >= k.rest(false) || !t.Known || k.watched.largest() < 2*subsetSize {
 		return nil, nil
 	}

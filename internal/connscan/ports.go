@@ -20,12 +20,12 @@ const (
 	outgoingFrom  = 0.4 // of the ephemeral ports, by the namespace's count of sockets
 	outgoingEvery = 5 * time.Second
 	outgoingPart  = 0.003 // of a core at most: what cost d is repeated after d / outgoingPart
-	outgoingShare = 0.1   // of the connections there that a process must hold to be named
+	ownedPart     = 0.1   // of the connections there that a process must hold to be named
 	// A socket takes a tenth of a microsecond to be passed over, half of one to be
 	// reported, and another half with tcp_info. With this many outgoing ones, which are this part
 	// of the table, a walk of their own takes less.
-	apartFrom  = 10_000
-	apartShare = 0.3
+	apartFrom = 10_000
+	apartPart = 0.3
 )
 
 // lastSearch is the latest search for the peer that most ephemeral ports of a namespace are
@@ -62,7 +62,7 @@ func (s *Scanner) searchPorts(r *facts.Watchlist, n *namespace.Namespace) *portS
 	size := connections.Ephemeral(sysctl)
 	out.left = size > 0 && float64(waiting) >= outgoingFrom*float64(size)
 	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
-	out.apart = used >= apartFrom && float64(used) >= apartShare*float64(all)
+	out.apart = used >= apartFrom && float64(used) >= apartPart*float64(all)
 	out.due = out.many && last.due(s.now())
 	return out
 }
@@ -123,7 +123,7 @@ func (s *Scanner) busiest(r *facts.Watchlist, n *namespace.Namespace, peers conn
 		}
 		return s.unowned(r, n, d)
 	}
-	least := outgoingShare * float64(len(live))
+	least := ownedPart * float64(len(live))
 	for key, e := range r.Owners() {
 		if e.ID.NetNS != n.ID || float64(s.room(r, key)) <= least {
 			continue

@@ -67,15 +67,15 @@ func (v *reservoir) largest() (most int) {
 // pick chooses size connections of each port at random, or all that it has: of the ports
 // that have at least least, and of which enough are remembered. added have come since, on
 // any port.
-func (v *reservoir) pick(size, least, added int) (ids []sockdiag.ConnectionID, of map[uint16]connections.Sample) {
+func (v *reservoir) pick(size, least, added int) (ids []sockdiag.ConnectionID, of map[uint16]connections.Subset) {
 	left := make(map[uint16]int, len(v.ports)) // that are remembered
 	for i := range v.ids {
 		left[v.ids[i].Local.Port()]++
 	}
-	of = make(map[uint16]connections.Sample, len(v.ports))
+	of = make(map[uint16]connections.Subset, len(v.ports))
 	for _, p := range v.ports {
 		if p.found >= least {
-			of[p.port] = connections.Sample{Known: p.found, New: added}
+			of[p.port] = connections.Subset{Known: p.found, New: added}
 		}
 	}
 	for i := range v.ids { // selection sampling: each of the others is as likely
@@ -91,6 +91,6 @@ func (v *reservoir) pick(size, least, added int) (ids []sockdiag.ConnectionID, o
 		}
 		left[port]--
 	}
-	maps.DeleteFunc(of, func(_ uint16, s connections.Sample) bool { return s.Asked < min(size, s.Known) })
+	maps.DeleteFunc(of, func(_ uint16, s connections.Subset) bool { return s.Asked < min(size, s.Known) })
 	return ids, of
 }

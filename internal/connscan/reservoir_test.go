@@ -26,7 +26,7 @@ func TestReservoir(t *testing.T) {
 	require.Len(t, v.ids, most)
 	require.False(t, v.whole())
 	ids, of := v.pick(size, 0, 7)
-	require.Equal(t, map[uint16]connections.Sample{80: {Known: found, Asked: size, New: 7}}, of)
+	require.Equal(t, map[uint16]connections.Subset{80: {Known: found, Asked: size, New: 7}}, of)
 	for what, list := range map[string][]sockdiag.ConnectionID{"remembered": v.ids, "chosen": ids} {
 		var tenths [10]int
 		seen := make(map[uint64]bool, len(list))
@@ -52,7 +52,7 @@ func TestReservoirOfPorts(t *testing.T) {
 	ids, of := v.pick(2000, 0, 0)
 	require.Len(t, ids, 2030)
 	require.True(t, of[81].Whole())
-	require.Equal(t, connections.Sample{Known: 9000, Asked: 2000}, of[80])
+	require.Equal(t, connections.Subset{Known: 9000, Asked: 2000}, of[80])
 	ids, of = v.pick(2000, 100, 1)
 	require.Len(t, ids, 2000)
 	require.Len(t, of, 1)

@@ -35,7 +35,7 @@ func (t *memory) readSubset(w *reading, n *namespace.Namespace, before namespace
 }
 
 // estimate has what was found stand for all, and reports whether it may.
-func (w *reading) estimate(of map[uint16]connections.Sample) bool {
+func (w *reading) estimate(of map[uint16]connections.Subset) bool {
 	for _, e := range w.listeners {
 		if s, ok := of[e.Port()]; ok {
 			f := w.found[e.ID]

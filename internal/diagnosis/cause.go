@@ -93,7 +93,7 @@ func (j *judge) losingCause() model.Cause {
 
 // stoppedOrStalled: the process did not run between the snapshots, and clients wait.
 func (j *judge) stoppedOrStalled() bool {
-	stalled := j.s.Throttling().Share() >= j.s.T.ThrottledShare || j.s.Paused() || j.s.Share(reading.RunDelay) >= j.s.T.RunDelay
+	stalled := j.s.Throttling().Fraction() >= j.s.T.ThrottledFraction || j.s.Paused() || j.s.Fraction(reading.RunDelay) >= j.s.T.RunDelay
 	return j.s.Either(reading.Stopped) || reading.QueueWaits(j.s.Now) && stalled
 }
 

@@ -41,7 +41,7 @@ func (j *judge) lossCause() model.Cause {
 			telling, mostTelling = c.Name, n
 		}
 	}
-	if mostTelling > 0 && float64(mostTelling) >= j.s.T.LossShare*float64(total) {
+	if mostTelling > 0 && float64(mostTelling) >= j.s.T.LossFraction*float64(total) {
 		return telling
 	}
 	return all

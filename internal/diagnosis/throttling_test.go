@@ -35,7 +35,7 @@ func TestThrottlingShare(t *testing.T) {
 			start := tomcat(1, 1, 1).do(cpu(time.Hour, time.Hour, 1000, 1000))
 			now := tomcat(1, 1, 1).do(cpu(time.Hour+c.kept, time.Hour+c.used, 1000+c.throttled, 1000+c.periods))
 			p := reading.Pair{Now: now.Listener, Before: start.Listener, Elapsed: time.Second, T: reading.DefaultThresholds()}
-			require.InDelta(t, c.want, p.Throttling().Share(), .005)
+			require.InDelta(t, c.want, p.Throttling().Fraction(), .005)
 		})
 	}
 	known := tomcat(1, 1, 1).do(cpu(0, 0, 0, 0))

@@ -14,7 +14,7 @@ import (
 
 func from(n int) func(*model.Listener) {
 	return func(l *model.Listener) {
-		l.Connections.TopPeer = &model.PeerShare{Address: netip.MustParseAddr("10.0.0.9"), Connections: n}
+		l.Connections.TopPeer = &model.PeerCount{Address: netip.MustParseAddr("10.0.0.9"), Connections: n}
 	}
 }
 

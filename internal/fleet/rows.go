@@ -146,7 +146,7 @@ func stage(used, most *int) *api.FleetStage {
 // details are the answers that fill a row.
 type details struct {
 	turnedAway, refused, dropped, fullest                values
-	connections, maxConnections, threadShare, maxThreads values
+	connections, maxConnections, threadRatio, maxThreads values
 	queue, capacity                                      values
 	last                                                 model.Vector // who listened on ports that nobody listens on
 }
@@ -164,7 +164,7 @@ func (d *details) fill(r *row) {
 	o.Connections = stage(d.connections.int(r.key), d.maxConnections.int(r.key))
 	threads := d.maxThreads.int(r.key)
 	var busy *int
-	if share := d.threadShare.ratio(r.key); share != nil && threads != nil {
+	if share := d.threadRatio.ratio(r.key); share != nil && threads != nil {
 		busy = new(int(math.Round(*share * float64(*threads))))
 	}
 	o.Threads = stage(busy, threads)

@@ -157,7 +157,7 @@ func (c *Client) fill(ctx context.Context, q questions, rows []*row) error {
 		q.connections(m):         &d.connections,
 		limit("max_connections"): &d.maxConnections,
 		limit("max_threads"):     &d.maxThreads,
-		"tcpdiag_listener_limit_used_ratio" + more(m, `limit="max_threads"`): &d.threadShare,
+		"tcpdiag_listener_limit_used_ratio" + more(m, `limit="max_threads"`): &d.threadRatio,
 		"tcpdiag_listener_accept_queue_length" + m:                           &d.queue,
 		"tcpdiag_listener_accept_queue_capacity" + m:                         &d.capacity,
 	}

@@ -243,7 +243,7 @@ func (c *Course) answeredWithin(first int, slo time.Duration) (n, err int) {
 // keepAlive reports whether connections had more than one request each: many of them were between two,
 // or they lasted for much longer than an answer takes.
 func (c *Course) keepAlive() bool {
-	if c.idleShare() > mostIdle {
+	if c.idleFraction() > mostIdle {
 		return true
 	}
 	slowest, known := c.Quantile(c.Latency(), .95)
@@ -255,8 +255,8 @@ func (c *Course) keepAlive() bool {
 	return known && came > 0 && lasted/came > 3*slowest+1
 }
 
-// idleShare is how many of the accepted connections were between two requests.
-func (c *Course) idleShare() float64 {
+// idleFraction is how many of the accepted connections were between two requests.
+func (c *Course) idleFraction() float64 {
 	var idle, accepted float64
 	for i := range c.Points {
 		idle += float64(max(0, c.Points[i].Idle))

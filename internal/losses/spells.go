@@ -21,7 +21,7 @@ const (
 	passing = 200 * time.Millisecond
 	// fewer of them come within a second than that part of what the trouble dropped within
 	// one, or than negligible is.
-	lateShare  = 4
+	latePart   = 4
 	negligible = 3
 )
 
@@ -97,7 +97,7 @@ func (s *spells) repeated(at time.Time) bool {
 	}
 	last := &s.list[len(s.list)-1]
 	return at.Sub(last.ended) <= repeatedFor && (s.full.IsZero() || at.Sub(s.full) <= passing) &&
-		s.packets <= max(last.most/lateShare, negligible)
+		s.packets <= max(last.most/latePart, negligible)
 }
 
 // late reports whether repeated packets come when the trouble is over. All together they

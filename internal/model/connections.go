@@ -69,9 +69,9 @@ type Connections struct {
 	InServiceFor time.Duration
 	// TopPeer is the one address that more than half of the accepted connections
 	// come from, nil where there is none.
-	TopPeer *PeerShare
+	TopPeer *PeerCount
 	// TopPeers are the five addresses that most of them come from.
-	TopPeers []PeerShare
+	TopPeers []PeerCount
 	// States are sockets by TCP state, the kernel's names (ESTABLISHED, CLOSE_WAIT,
 	// …). More than a thousand in TIME_WAIT are counted every half a minute only.
 	States map[string]int
@@ -98,8 +98,8 @@ type OtherProcess struct {
 // Exact reports whether each connection was counted.
 func (c *Connections) Exact() bool { return !c.Partial && c.Subset == 0 }
 
-// PeerShare is an address and how many connections at least come from it.
-type PeerShare struct {
+// PeerCount is an address and how many connections at least come from it.
+type PeerCount struct {
 	Address     netip.Addr
 	Connections int
 }

@@ -16,7 +16,7 @@ import (
 // there.
 const (
 	exactLimit = 13
-	dumpShare  = 5
+	dumpPart   = 5
 )
 
 // redialAfter is how many samples in a row may fail before they are made through

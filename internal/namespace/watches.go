@@ -58,7 +58,7 @@ func (ws *watches) queued() bool {
 // exact says that one request per listener will do: few listeners, and none
 // that shares its address, for which the kernel would pick a member by hash.
 func (ws *watches) exact(listeners int) bool {
-	if len(ws.list) > exactLimit+listeners/dumpShare {
+	if len(ws.list) > exactLimit+listeners/dumpPart {
 		return false
 	}
 	for i := range ws.list {

@@ -83,7 +83,7 @@ func (l *Load) effect(s model.Step) string {
 		with = "for clients that wait: with "
 	}
 	then, now := l.outcome(after, "all are served, the slowest after "), l.outcome(before, "the slowest waits ")
-	was, share := l.failing(before), l.share(before)
+	was, share := l.failing(before), l.fraction(before)
 	if l.now > 0 { // it need not be simulated
 		was, share = 100*l.now, phrase.Percent(l.now)
 		now = share + " are turned away"
@@ -169,10 +169,10 @@ func (l *Load) outcome(p *plan.Plan, allServed string) string {
 	case failed == 0:
 		return allServed + phrase.Seconds(p.Latency.Max)
 	}
-	return l.share(p) + " are turned away"
+	return l.fraction(p) + " are turned away"
 }
 
-func (l *Load) share(p *plan.Plan) string {
+func (l *Load) fraction(p *plan.Plan) string {
 	failed, all := l.failed(p)
 	if l.steady {
 		return phrase.Percent(float64(failed) / float64(all))

@@ -70,15 +70,15 @@ func (m *measured) fit() (best Load, ok bool) {
 		best.others = []plan.Input{others[0], others[n-1]}
 	}
 	best.others = append(best.others, m.otherTrips(best)...)
-	best.now = m.share()
+	best.now = m.fraction()
 	if best.off <= 1 && (best.now > 0 || alike(least, most, near)) {
 		return best, !best.waits || m.stalling == 0
 	}
 	return m.patient(in, best.off)
 }
 
-// share is how many are turned away of those that keep coming, of whom that is decided.
-func (m *measured) share() float64 {
+// fraction is how many are turned away of those that keep coming, of whom that is decided.
+func (m *measured) fraction() float64 {
 	if !m.steady || m.turnedAway == 0 {
 		return 0
 	}

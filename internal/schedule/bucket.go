@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// share is the part of a core that everything together may take in the long
+	// cpuPart is the part of a core that everything together may take in the long
 	// run, samples included.
-	share = 0.02
-	// leastShare is what the readings have at least, however much everything else
+	cpuPart = 0.02
+	// leastCPUPart is what the readings have at least, however much everything else
 	// takes.
-	leastShare = 0.004
+	leastCPUPart = 0.004
 	// capacity is how much CPU time may be saved up: the first seconds of trouble
 	// are paid from it.
 	capacity = 600 * time.Millisecond
@@ -38,8 +38,8 @@ func (b *bucket) fill(now time.Time, others time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	passed := max(0, now.Sub(b.at))
-	gained := time.Duration(share*float64(passed)) - (others - b.others)
-	gained = max(gained, time.Duration(leastShare*float64(passed)))
+	gained := time.Duration(cpuPart*float64(passed)) - (others - b.others)
+	gained = max(gained, time.Duration(leastCPUPart*float64(passed)))
 	b.level = min(capacity, b.level+gained)
 	b.at, b.others = now, others
 	return b.level - reserve
@@ -47,7 +47,7 @@ func (b *bucket) fill(now time.Time, others time.Duration) time.Duration {
 
 // saving is how long it takes at least until that much more CPU time has been saved up.
 func saving(lacking time.Duration) time.Duration {
-	return time.Duration(float64(lacking) / share)
+	return time.Duration(float64(lacking) / cpuPart)
 }
 
 // spend takes CPU time out. The debt is bounded: trouble must not keep the calm

@@ -17,8 +17,8 @@ const (
 	// upkeepPart is what everything but the readings may take before the samples become
 	// fewer as long as they are leastPart or more of it: the calm readings are paid from
 	// what is left of share. idlePart is what it must stay below with one turn fewer.
-	upkeepPart = 0.8 * share
-	idlePart   = 0.7 * share
+	upkeepPart = 0.8 * cpuPart
+	idlePart   = 0.7 * cpuPart
 	leastPart  = 0.5 * samplePart
 	// mostTurns is how many ticks a calm namespace waits for its sample at most. A
 	// client that comes in between is seen that much later; none is lost, as the

@@ -23,7 +23,7 @@ func cpuSaturated() Cause {
 		},
 		rests: rests(evidence.StrengthProcess),
 		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
-			return max(When(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), Surely), When(p.Share(reading.RunDelay) >= p.T.RunDelay, Possibly))
+			return max(When(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), Surely), When(p.Fraction(reading.RunDelay) >= p.T.RunDelay, Possibly))
 		}, refuted: []refutation[reading.Pair]{
 			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
 			{"most of the busy threads do not wait for a CPU, and the acceptor was not seen to", reading.Pair.BusyElsewhere},
@@ -31,7 +31,7 @@ func cpuSaturated() Cause {
 		}},
 		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
 			return max(When(s.TakenUp() && s.ShortOfCPU(), Surely),
-				When(s.WaitsForNothing() && s.Share(reading.RunDelay) >= 2*s.T.RunDelay && s.ThreadsFree(), Possibly))
+				When(s.WaitsForNothing() && s.Fraction(reading.RunDelay) >= 2*s.T.RunDelay && s.ThreadsFree(), Possibly))
 		}, refuted: []refutation[*symptoms.Symptoms]{
 			{limitInDoubt, func(s *symptoms.Symptoms) bool { return s.StandsLong() && s.LimitInDoubt() }},
 		}},

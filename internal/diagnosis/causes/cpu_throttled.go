@@ -21,7 +21,7 @@ func cpuThrottles() Cause {
 		}},
 		rests: rests(evidence.StrengthProcess),
 		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
-			return max(When(p.ThrottledMost(), Surely), When(p.Throttling().Share() >= p.T.ThrottledShare, Possibly))
+			return max(When(p.ThrottledMost(), Surely), When(p.Throttling().Fraction() >= p.T.ThrottledFraction, Possibly))
 		}},
 		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
 			return max(When(s.TakenUp() && s.ThrottledMost(), Surely), When(s.WaitsForNothing() && s.ThrottledMost(), Possibly))
@@ -52,7 +52,7 @@ func throttledSteps(s *symptoms.Symptoms) []model.Step {
 	t, p := s.Throttling(), s.Now.Process
 	if p != nil && p.CPULimit != nil && *p.CPULimit > 0 {
 		step.Setting, step.From = "CPU limit", phrase.Fraction(*p.CPULimit)
-		if t.Share() > 0 && t.Withheld < .9 {
+		if t.Fraction() > 0 && t.Withheld < .9 {
 			step.To = phrase.Decimal(math.Ceil(*p.CPULimit/(1-t.Withheld)*10) / 10)
 		}
 	}
@@ -62,7 +62,7 @@ func throttledSteps(s *symptoms.Symptoms) []model.Step {
 // AdviseThrottled says how much CPU the process wanted.
 func AdviseThrottled(s *symptoms.Symptoms) string {
 	text := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
-	if t := s.Throttling(); t.Share() > 0 && t.Withheld < .9 {
+	if t := s.Throttling(); t.Fraction() > 0 && t.Withheld < .9 {
 		more := 1 / (1 - t.Withheld)
 		if limit := s.Now.Process.CPULimit; limit != nil && *limit > 0 {
 			text += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))

@@ -188,7 +188,7 @@ func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if pauses && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) {
 		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
 	}
-	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && s.Throttling().Share() >= s.T.ThrottledShare {
+	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && s.Throttling().Fraction() >= s.T.ThrottledFraction {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(words.CPU(s, model.CauseCPUThrottled))+".", causes.AdviseThrottled(s))
 	}
 	if v.Status >= model.StatusSaturated && s.CPUShortBeside(v.Cause) {
@@ -258,7 +258,7 @@ func peerFinding(s *symptoms.Symptoms, v model.Verdict, add adder) {
 }
 
 // topPeer leaves out handfuls, of which one address is bound to have the most.
-func topPeer(l *model.Listener) *model.PeerShare {
+func topPeer(l *model.Listener) *model.PeerCount {
 	if l.Connections == nil || l.Connections.Partial || l.Connections.Accepted < 8 {
 		return nil
 	}

@@ -42,8 +42,8 @@ func grown[N uint64 | time.Duration](p Pair, of func(*model.Process) *N) (N, boo
 	return *a - *b, true
 }
 
-// Share is the same per time: 1 is always, for run delay one thread on average.
-func (p Pair) Share(of func(*model.Process) *time.Duration) float64 {
+// Fraction is the same per time: 1 is always, for run delay one thread on average.
+func (p Pair) Fraction(of func(*model.Process) *time.Duration) float64 {
 	d, ok := p.total(of)
 	between := p.Between()
 	if !ok || between <= 0 {

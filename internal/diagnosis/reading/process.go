@@ -8,7 +8,7 @@ import (
 
 // ThrottledMost means that the CPU limit withholds so much that it is the cause whatever else is
 // full.
-func (p Pair) ThrottledMost() bool { return p.Throttling().Share() >= p.T.CPUOverrides }
+func (p Pair) ThrottledMost() bool { return p.Throttling().Fraction() >= p.T.CPUOverrides }
 
 // PausedMost reports whether it was for so much of the time that whatever else is full
 // fills behind it.
@@ -27,7 +27,7 @@ func (p Pair) PausedOtherwise() bool {
 // Paused reports whether the JVM was stopped at a safepoint for long enough.
 func (p Pair) Paused() bool {
 	pause := p.Pause()
-	return pause > 0 && pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseShare*p.Between().Seconds()
+	return pause > 0 && pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseFraction*p.Between().Seconds()
 }
 
 // WasNotRunning reports whether any one thread of the process may have been kept from running for
@@ -35,7 +35,7 @@ func (p Pair) Paused() bool {
 // the threads waited for a CPU was waited by this one.
 func (p Pair) WasNotRunning() bool {
 	between := p.Between()
-	return between > 0 && p.Pause().Seconds()/between.Seconds()+p.Share(RunDelay) >= p.T.NotRunningShare
+	return between > 0 && p.Pause().Seconds()/between.Seconds()+p.Fraction(RunDelay) >= p.T.NotRunningFraction
 }
 
 // Pause is the time of the safepoints that ended between the snapshots and of the
@@ -68,14 +68,14 @@ func (p Pair) ShortOfCPU() bool {
 	if p.Paused() { // it waits for those that have to get to the safepoint first
 		need = 2 * p.T.RunDelay
 	}
-	return p.Share(RunDelay) >= need
+	return p.Fraction(RunDelay) >= need
 }
 
 // BusyElsewhere reports whether several threads have a request, and most of them do not wait for a CPU: what
 // waits for one are the JVM's own threads, as compilers on a server that is not warm.
 func (p Pair) BusyElsewhere() bool {
 	busy, ok := BusyThreads(p.Now)
-	return ok && busy >= busyLeast && float64(busy) > 2*p.Share(RunDelay) && !p.ShortOfCPU()
+	return ok && busy >= busyLeast && float64(busy) > 2*p.Fraction(RunDelay) && !p.ShortOfCPU()
 }
 
 // busyLeast is of how many threads that is said.

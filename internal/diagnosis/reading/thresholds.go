@@ -29,29 +29,29 @@ type Thresholds struct {
 	// clients that reset while being served).
 	ThreadsBacklog float64
 
-	// PauseShare is the part of the time between two snapshots that safepoints must
+	// PauseFraction is the part of the time between two snapshots that safepoints must
 	// have taken to be the cause, PauseMin the least of it.
-	PauseShare float64
+	PauseFraction float64
 	// PauseMost is the part that is the cause whatever else is full.
 	PauseMost float64
 	PauseMin  time.Duration
-	// ThrottledShare is the part of the CPU time that the CPU limit must have
+	// ThrottledFraction is the part of the CPU time that the CPU limit must have
 	// withheld, and of its periods in which it must have done so; RunDelay the
 	// average number of threads that waited for a CPU.
-	ThrottledShare float64
-	RunDelay       float64
-	// NotRunningShare is the part of the time for which a thread must have been kept from running at
+	ThrottledFraction float64
+	RunDelay          float64
+	// NotRunningFraction is the part of the time for which a thread must have been kept from running at
 	// most, by safepoints and for want of a CPU, where what it left undone is its own.
-	NotRunningShare float64
+	NotRunningFraction float64
 	// CPUOverrides is how much of it there must be to name the CPU although
 	// connections or threads are exhausted as well: the limit withheld half of
 	// the CPU time, in half of its periods, or half of the busy threads waiting for a CPU rather than for something
 	// that the handler waits for.
 	CPUOverrides float64
 
-	// LossShare is the part of the dropped packets from which a cause that says
+	// LossFraction is the part of the dropped packets from which a cause that says
 	// why the queue was full goes before those that only say that it was.
-	LossShare float64
+	LossFraction float64
 
 	// QueueMost and ConnectionsMost are how far an advice goes by itself when
 	// packets were dropped, unless there is as much already: they are repeated,
@@ -67,23 +67,23 @@ type Thresholds struct {
 // DefaultThresholds are the values in force.
 func DefaultThresholds() Thresholds {
 	return Thresholds{
-		High:            .8,
-		Horizon:         5 * time.Minute,
-		Noise:           4,
-		Passing:         100 * time.Millisecond,
-		ThreadsBusy:     .9,
-		ThreadsBacklog:  .25,
-		PauseShare:      .2,
-		PauseMost:       .4,
-		PauseMin:        200 * time.Millisecond,
-		ThrottledShare:  .1,
-		RunDelay:        .5,
-		NotRunningShare: .25,
-		CPUOverrides:    .5,
-		LossShare:       .2,
-		QueueMost:       4096,
-		ConnectionsMost: 8192,
-		Hold:            5 * time.Second,
-		Settle:          3 * time.Second,
+		High:               .8,
+		Horizon:            5 * time.Minute,
+		Noise:              4,
+		Passing:            100 * time.Millisecond,
+		ThreadsBusy:        .9,
+		ThreadsBacklog:     .25,
+		PauseFraction:      .2,
+		PauseMost:          .4,
+		PauseMin:           200 * time.Millisecond,
+		ThrottledFraction:  .1,
+		RunDelay:           .5,
+		NotRunningFraction: .25,
+		CPUOverrides:       .5,
+		LossFraction:       .2,
+		QueueMost:          4096,
+		ConnectionsMost:    8192,
+		Hold:               5 * time.Second,
+		Settle:             3 * time.Second,
 	}
 }

@@ -32,9 +32,9 @@ func (p Pair) Throttling() throttling {
 	}
 }
 
-// Share is how much of the time the limit counts for: a single period in which
+// Fraction is how much of the time the limit counts for: a single period in which
 // it withholds nearly everything is as little as a little in each.
-func (t throttling) Share() float64 {
+func (t throttling) Fraction() float64 {
 	if t.periods == 0 {
 		return 0
 	}

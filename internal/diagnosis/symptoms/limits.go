@@ -9,7 +9,7 @@ import (
 // that is full.
 func (s *Symptoms) SynQueueFull() bool {
 	n := s.DroppedFor(model.CauseSynBacklog)
-	return n > 0 && float64(n) >= s.T.LossShare*float64(s.Losses().DroppedPackets)
+	return n > 0 && float64(n) >= s.T.LossFraction*float64(s.Losses().DroppedPackets)
 }
 
 // Clamped reports whether less of acceptCount is in force than was configured,

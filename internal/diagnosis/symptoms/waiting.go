@@ -87,7 +87,7 @@ func (s *Symptoms) CPUShortBeside(c model.Cause) bool {
 	}
 	switch c {
 	case model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseMaxConnections:
-		return seen && s.Share(reading.RunDelay) >= max(2*s.T.RunDelay, float64(busy)/10) && s.Throttling().Share() < s.T.ThrottledShare
+		return seen && s.Fraction(reading.RunDelay) >= max(2*s.T.RunDelay, float64(busy)/10) && s.Throttling().Fraction() < s.T.ThrottledFraction
 	}
 	return false
 }

@@ -60,12 +60,12 @@ const heapFull = 0.85
 // CPU says how much of the CPU the process lacked.
 func CPU(s *symptoms.Symptoms, c model.Cause) string {
 	if c == model.CauseCPUThrottled {
-		if t := s.Throttling(); t.Share() >= s.T.ThrottledShare {
+		if t := s.Throttling(); t.Fraction() >= s.T.ThrottledFraction {
 			return t.String()
 		}
 		return "the CPU limit throttled the process"
 	}
-	if n := s.Share(reading.RunDelay); n >= s.T.RunDelay {
+	if n := s.Fraction(reading.RunDelay); n >= s.T.RunDelay {
 		return phrase.Sprintf("on average %s of the process's threads waited for a CPU", phrase.Decimal(n))
 	}
 	return "the process's threads waited for a CPU"

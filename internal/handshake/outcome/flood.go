@@ -17,7 +17,7 @@ type Flood struct {
 const (
 	floodPeriod   = 10 * time.Second
 	floodLeast    = 1000 // attempts within the period
-	floodSample   = 100  // from here on the addresses are counted
+	floodCounted  = 100  // from here on the addresses are counted
 	floodOrder    = 16   // bits of the address map: 8 KiB
 	floodSilent   = 50   // least number of SYN-ACKs that nobody answered
 	floodDistinct = .5   // least number of addresses to an attempt
@@ -42,7 +42,7 @@ func (f *floodWatch) add(at time.Duration, hash uint64, silent bool) {
 	if silent {
 		f.silent++
 	}
-	if f.suspect < floodSample {
+	if f.suspect < floodCounted {
 		return
 	}
 	if f.sources == nil {

@@ -119,14 +119,14 @@ func merge(list []Source, slot heavySlot) []Source {
 
 const (
 	mostProxies = 3
-	proxyShare  = .8 // of at least balancerLeast clients
+	proxyPart   = .8 // of at least balancerLeast clients
 )
 
 // proxies are the few of the callers, the heaviest first, that most clients come from.
 func proxies(callers []Source, total uint64) []Source {
 	sum := uint64(0)
 	for i, s := range callers[:min(len(callers), mostProxies)] {
-		if sum += s.Clients; total >= balancerLeast && float64(sum) >= proxyShare*float64(total) {
+		if sum += s.Clients; total >= balancerLeast && float64(sum) >= proxyPart*float64(total) {
 			return callers[:i+1]
 		}
 	}

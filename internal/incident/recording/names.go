@@ -37,7 +37,7 @@ func modelNames() []named {
 		of[model.Connections]("At Age Accepted Phases Reset Abandoned ClosedIdle Silent Recent MaybeBusy Outlived " +
 			"Unacknowledged Unread UnreadNext InServiceFor TopPeer TopPeers States Partial Other Subset " +
 			"Error"),
-		of[model.PeerShare]("Address Connections"),
+		of[model.PeerCount]("Address Connections"),
 		of[model.OtherProcess]("PID Comm Connections"),
 		of[model.Connector]("Server Framework Version FrameworkVersion Protocol TLS HTTP2 Executor ExecutorUsers Processes " +
 			"MaxConnections AcceptCount MaxThreads MinSpareThreads MaxQueue MaxKeepAliveRequests " +

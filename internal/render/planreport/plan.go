@@ -110,7 +110,7 @@ func (s planText) outcomes() {
 				term.Bold.Of(term.PadLeft(phrase.Number(row.n), most) + "  "),
 			},
 			term.Bar(ratio, min(s.Width-most-term.TextColumn-11, 50), st),
-			[]term.Span{st.Of(term.PadLeft(planShare(row.n, s.p.Input.Requests), 7))},
+			[]term.Span{st.Of(term.PadLeft(planPercent(row.n, s.p.Input.Requests), 7))},
 		)...)
 	}
 	if l := s.p.Latency; l != nil {
@@ -133,8 +133,8 @@ func planDuration(p *plan.Plan) []term.Span {
 	return out
 }
 
-// planShare says 0 % and 100 % only of nothing and of everything.
-func planShare(n, of int) string {
+// planPercent says 0 % and 100 % only of nothing and of everything.
+func planPercent(n, of int) string {
 	switch ratio := float64(n) / float64(of); {
 	case n == 0:
 		return "0" + term.Nbsp + "%"

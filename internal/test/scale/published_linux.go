@@ -48,7 +48,7 @@ func look(ctx context.Context, agent *rig.Agent) (by map[uint64]published, metri
 		p.status, p.cause = l.Verdict.Status, l.Verdict.Cause
 		if c := l.Connections; c != nil && c.AgeSeconds != nil {
 			p.connectionsAge = time.Duration(*c.AgeSeconds * float64(time.Second))
-			p.inService, p.samplingError = c.InService, c.SamplingError
+			p.inService, p.samplingError = c.InService, c.SubsetError
 		}
 		by[l.NetNS] = p
 	}
