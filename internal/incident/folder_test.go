@@ -2,7 +2,6 @@ package incident
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,13 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-func mustJSON(t *testing.T, v any) json.RawMessage {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return b
-}
 
 func testContext(t *testing.T) (context.Context, context.CancelFunc) {
 	t.Helper()

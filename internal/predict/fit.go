@@ -88,10 +88,10 @@ func (m *measured) fraction() float64 {
 // otherTrips are a load with the other round trips that give nearly what was measured.
 func (m *measured) otherTrips(l Load) (out []plan.Input) {
 	for _, trip := range m.roundTrips() {
-		if l.Input.RoundTrip == trip {
+		if l.RoundTrip == trip {
 			continue
 		}
-		l.Input.RoundTrip = trip
+		l.RoundTrip = trip
 		if p, err := plan.Simulate(l.Input); err == nil && m.distance(p, &l) <= nearly {
 			out = append(out, l.Input)
 		}

@@ -49,7 +49,7 @@ func (at *drawn) since(before *drawn) *update {
 		u.Main = at.main
 	}
 	for id, html := range at.parts {
-		if shown[id] != html && (u.Main == nil || slices.Contains(outsideMain, id)) {
+		if shown[id] != html && (u.Main == nil || slices.Contains(outsideMain(), id)) {
 			u.Parts[id] = html
 		}
 	}
@@ -57,7 +57,7 @@ func (at *drawn) since(before *drawn) *update {
 }
 
 // outsideMain are the parts that do not come with the whole.
-var outsideMain = []string{"counts", "clock", "incidents"}
+func outsideMain() []string { return []string{"counts", "clock", "incidents"} }
 
 // shared is the drawing of a choice; release gives it back.
 func (s *Server) shared(c choice) *drawing {

@@ -2,19 +2,17 @@ package recording
 
 import (
 	"bytes"
-	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"reflect"
-	"slices"
 	"strconv"
 	"time"
 )
 
-// encode is a value as it is written, its times against that of a moment.
-func encode(v any, at time.Time) (json.RawMessage, error) {
-	return moment(at).append(nil, reflect.ValueOf(v))
+// encode is a value as it is written.
+func encode(v any) (json.RawMessage, error) {
+	return json.Marshal(moment{}.document(reflect.ValueOf(v)))
 }
 
 // moment is that of a frame. The times in it are written on the wall clock of this one moment, and as far
@@ -30,80 +28,45 @@ func (m moment) time(t time.Time) time.Time {
 	return at.Round(0).UTC().Add(t.Sub(at))
 }
 
-// append writes JSON: of a struct what is not zero, by its layout.
-func (m moment) append(b []byte, v reflect.Value) ([]byte, error) {
+// document is a value as JSON has it: a map, of a struct by its layout and without zeros, a list, or what
+// JSON writes by itself; nil for null.
+func (m moment) document(v reflect.Value) any {
 	t := v.Type()
 	if l := layouts()[t]; l != nil {
-		return m.appendFields(b, v, l)
+		return m.fields(v, l)
 	}
-	value := v.Interface()
 	switch k := t.Kind(); {
 	case (k == reflect.Pointer || k == reflect.Slice || k == reflect.Map) && v.IsNil():
-		return append(b, "null"...), nil
+		return nil
 	case k == reflect.Pointer:
-		return m.append(b, v.Elem())
+		return m.document(v.Elem())
 	case t == reflect.TypeFor[time.Time]():
-		value = m.time(value.(time.Time))
+		return m.time(v.Interface().(time.Time))
 	case t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 	case k == reflect.Slice || k == reflect.Array:
-		return m.appendList(b, v)
+		out := make([]any, v.Len())
+		for i := range out {
+			out[i] = m.document(v.Index(i))
+		}
+		return out
 	case k == reflect.Map:
-		return m.appendMap(b, v)
+		out := make(map[string]any, v.Len())
+		for key, value := range v.Seq2() {
+			out[key.String()] = m.document(value)
+		}
+		return out
 	}
-	text, err := json.Marshal(value)
-	return append(b, text...), err
+	return v.Interface()
 }
 
-func (m moment) appendFields(b []byte, v reflect.Value, l *layout) (_ []byte, err error) {
-	b = append(b, '{')
-	first := true
+func (m moment) fields(v reflect.Value, l *layout) map[string]any {
+	out := make(map[string]any)
 	for _, f := range l.fields {
-		value := v.FieldByIndex(f.index)
-		if value.IsZero() {
-			continue
-		}
-		if b, err = m.appendEntry(b, first, f.name, value); err != nil {
-			return nil, err
-		}
-		first = false
-	}
-	return append(b, '}'), nil
-}
-
-// appendMap writes entries also of zero, ordered by their keys.
-func (m moment) appendMap(b []byte, v reflect.Value) (_ []byte, err error) {
-	keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
-	b = append(b, '{')
-	for i, key := range keys {
-		if b, err = m.appendEntry(b, i == 0, key.String(), v.MapIndex(key)); err != nil {
-			return nil, err
+		if value := v.FieldByIndex(f.index); !value.IsZero() {
+			out[f.name] = m.document(value)
 		}
 	}
-	return append(b, '}'), nil
-}
-
-func (m moment) appendEntry(b []byte, first bool, name string, v reflect.Value) ([]byte, error) {
-	if !first {
-		b = append(b, ',')
-	}
-	text, err := json.Marshal(name)
-	if err != nil {
-		return nil, err
-	}
-	return m.append(append(append(b, text...), ':'), v)
-}
-
-func (m moment) appendList(b []byte, v reflect.Value) (_ []byte, err error) {
-	b = append(b, '[')
-	for i := range v.Len() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = m.append(b, v.Index(i)); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, ']'), nil
+	return out
 }
 
 // parse keeps numbers as they are written.

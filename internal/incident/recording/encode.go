@@ -1,12 +1,10 @@
 package recording
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"reflect"
-	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -30,7 +28,7 @@ func Checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.
 
 // Encode is the line with its checksum before it.
 func (l Line) Encode() ([]byte, error) {
-	body, err := encode(l, time.Time{})
+	body, err := encode(l)
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}
@@ -39,7 +37,7 @@ func (l Line) Encode() ([]byte, error) {
 
 // Encoder makes lines of frames: the first whole, the others by what has changed.
 type Encoder struct {
-	last    json.RawMessage
+	last    any           // the frame before, as a document
 	verdict model.Verdict // of the frame before
 	next    int           // frames until a whole one
 }
@@ -53,24 +51,26 @@ func (e *Encoder) Frame(f *Frame) ([]byte, error) {
 		f = f.withoutShown(&e.verdict)
 	}
 	e.verdict = f.Listener.Verdict
-	body, err := encode(f, f.Moment)
-	if err != nil {
-		return nil, fmt.Errorf("incident: %w", err)
-	}
+	now := moment(f.Moment).document(reflect.ValueOf(f))
 	if e.next == 0 {
-		e.last, e.next = body, KeyEvery
+		body, err := json.Marshal(now)
+		if err != nil {
+			return nil, fmt.Errorf("incident: %w", err)
+		}
+		e.last, e.next = now, KeyEvery
 		return Line{Key: body}.Encode()
 	}
-	change, err := diff(e.last, body)
+	change := diff(e.last, now)
+	if change == nil {
+		change = struct{}{}
+	}
+	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("incident: %w", err)
 	}
-	if change == nil {
-		change = json.RawMessage("{}")
-	}
-	e.last = body
+	e.last = now
 	e.next--
-	return Line{Next: change}.Encode()
+	return Line{Next: body}.Encode()
 }
 
 // withoutShown leaves out the verdict that was shown before, where it is that of
@@ -87,48 +87,32 @@ func (f *Frame) withoutShown(last *model.Verdict) *Frame {
 }
 
 // diff is the JSON merge patch (RFC 7396) that makes one document of another,
-// nil where they are equal. What is null is taken for absent.
-func diff(from, to json.RawMessage) (json.RawMessage, error) {
-	if bytes.Equal(from, to) {
-		return nil, nil
+// nil where they are equal. What is nil is taken for absent.
+func diff(from, to any) any {
+	was, object := from.(map[string]any)
+	is, still := to.(map[string]any)
+	if !object || !still {
+		if reflect.DeepEqual(from, to) {
+			return nil
+		}
+		return to
 	}
-	if !isObject(from) || !isObject(to) {
-		return to, nil
-	}
-	var was, is map[string]json.RawMessage
-	if err := json.Unmarshal(from, &was); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(to, &is); err != nil {
-		return nil, err
-	}
-	patch := make(map[string]json.RawMessage)
+	patch := make(map[string]any)
 	for name, value := range is {
-		old, ok := was[name]
-		if !ok {
-			old = json.RawMessage("null")
-		}
-		change, err := diff(old, value)
-		if err != nil {
-			return nil, err
-		}
-		if change != nil {
+		if change := diff(was[name], value); change != nil {
 			patch[name] = change
 		}
 	}
-	for name, old := range was {
-		if _, still := is[name]; !still && !isNull(old) {
-			patch[name] = json.RawMessage("null")
+	for name := range was {
+		if is[name] == nil && was[name] != nil {
+			patch[name] = nil
 		}
 	}
 	if len(patch) == 0 {
-		return nil, nil
+		return nil
 	}
-	return json.Marshal(patch)
+	return patch
 }
-
-func isObject(m json.RawMessage) bool { return len(m) > 0 && m[0] == '{' }
-func isNull(m json.RawMessage) bool   { return string(m) == "null" }
 
 // merge applies a merge patch (RFC 7396) to a document.
 func merge(document, patch any) any {

@@ -107,7 +107,7 @@ type field struct {
 
 // layouts are those of the model's structs, by the names above, and of a recording's own, whose names are
 // their tags.
-var layouts = sync.OnceValue(func() map[reflect.Type]*layout {
+var layouts = sync.OnceValue(func() map[reflect.Type]*layout { //nolint:gochecknoglobals // compiled once
 	names := make(map[reflect.Type]string)
 	for _, n := range modelNames() {
 		names[n.t] = n.fields
