@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"math/rand/v2"
 	"net/netip"
@@ -75,12 +76,34 @@ func nameless(n named) (out []string) {
 	return out
 }
 
+// unnamed are the structs within a type that have no layout, and would be written with the names of their fields.
+func unnamed(t reflect.Type, seen map[reflect.Type]bool) (out []string) {
+	p := reflect.PointerTo(t)
+	switch {
+	case seen[t]:
+		return nil
+	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map:
+		return unnamed(t.Elem(), seen)
+	case t.Kind() != reflect.Struct || p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return nil
+	case layouts()[t] == nil:
+		return []string{t.String()}
+	}
+	seen[t] = true
+	for _, f := range layouts()[t].fields {
+		out = append(out, unnamed(t.FieldByIndex(f.index).Type, seen)...)
+	}
+	return out
+}
+
 // A field of the model that is renamed keeps its name in recordings ("New=Old"), one that is added gets
 // one, or "-" where no verdict depends on it.
 func TestRecordingsHaveAWordOnEachField(t *testing.T) {
 	for _, n := range modelNames() {
 		require.Empty(t, nameless(n), "%s: give each a word in modelNames", n.t)
 	}
+	require.Empty(t, unnamed(reflect.TypeFor[Line](), make(map[reflect.Type]bool)), "give each its line in modelNames")
+	require.Equal(t, []string{"model.Snapshot"}, unnamed(reflect.TypeFor[[]*model.Snapshot](), make(map[reflect.Type]bool)))
 	type renamed struct{ Now, Added, Other int }
 	require.Equal(t, []string{"Was", "Now", "Added"}, nameless(of[renamed]("Was -Other")))
 	require.Equal(t, []string{"Added"}, nameless(of[renamed]("Now=Was -Other")))
