@@ -46,9 +46,9 @@ const (
 	// inTurn is how far clients of a burst are apart that come one after the other: of SYNs
 	// that come before the first ACK a full queue drops none.
 	inTurn = time.Millisecond
-	// knownAfter is how late an answer is known, on average: its connection has ended, and the
-	// totals are noted once a second.
-	knownAfter = 500 * time.Millisecond
+	// knownAfter is how much later an answer is known than the burst's begin: measured, from a second earlier
+	// to two thirds of one later. Both are noted once a second, and the answer's connection has ended.
+	knownAfter = 250 * time.Millisecond
 	// settled is for how long clients have come when a look back has nothing from before that.
 	settled = 15 * time.Second
 )
