@@ -130,9 +130,9 @@ func TestSystemCallsPerSample(t *testing.T) {
 // itself takes a read for every 32 KiB.
 func TestWorkPerScan(t *testing.T) {
 	const (
-		mostReads       = 52 // 43 on a quiet machine; on a busy one the states of six threads; each file of /proc is one or two
-		mostWrites      = 4  // one for each of the three dumps, and the runtime's own
-		mostAllocations = 700
+		mostReads       = 52  // 43 on a quiet machine; on a busy one the states of six threads; each file of /proc is one or two
+		mostWrites      = 4   // one for each of the three dumps, and the runtime's own
+		mostAllocations = 830 // 690 on a quiet machine
 		perListener     = 155 // allocations: its candidate, its snapshot, its verdict with its answer; 149 are seen, 98 were before each cause had its steps
 		perThousand     = 25  // reads: 1,000 sockets are 0.4 MB
 	)

@@ -26,6 +26,8 @@ const (
 	// long as a list is then made each maxListGap.
 	changePart = 0.02
 	maxListGap = time.Second
+	// arrivalsPart is the same while pods arrive: a name is to be there two seconds after its server.
+	arrivalsPart = 0.05
 	// arrivalsEvery is how often it is asked whether pods have arrived.
 	arrivalsEvery = 250 * time.Millisecond
 	// grace is how long the tasks may take to end.
@@ -239,14 +241,18 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 			}
 		}
 		cost := t.listAgain(ctx)
-		gap = min(max(soonest, cputime.Rest(cost, 0, changePart)), maxListGap)
 		ring, last = s.bells.list, s.options().Now()
+		settling, part := s.lister.Settling(last), changePart
+		if settling {
+			part = arrivalsPart
+		}
+		gap = min(max(soonest, cputime.Rest(cost, 0, part)), maxListGap)
 		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
 		if s.list.Load().Unnamed {
 			rest = min(rest, max(gap, maxListGap))
 		}
 		due = time.Now().Add(max(s.options().ScanInterval, rest))
-		if s.lister.Settling(last) { // a server that listens now is to have its name in the next second
+		if settling {
 			due = time.Now().Add(max(gap, arrivalsEvery))
 		}
 		timer.Reset(s.nap(due))
