@@ -63,7 +63,7 @@ func startAgent(t *testing.T) *agent {
 
 func (a *agent) start(t *testing.T) {
 	t.Helper()
-	a.cmd = exec.Command(program, "agent", "--web.listen-address", a.address, "--pid", strconv.Itoa(os.Getpid()), "--incident-dir", a.dir)
+	a.cmd = exec.Command(program, "agent", "--web.listen-address", a.address, "--pid", strconv.Itoa(os.Getpid()), "--incident-dir", a.dir, "--web.enable-pprof")
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, a.cmd.Start())
 	a.until(t, "-/ready", func(string) bool { return true })
