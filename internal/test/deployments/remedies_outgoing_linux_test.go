@@ -100,7 +100,7 @@ func unknownRemedies() []remedy {
 	return []remedy{{
 		finding: "max_connections", load: "limits set in code, which the acceptor shows; 60 clients hold 60 connections and 40 others/s come",
 		world: full, press: press,
-		tries: []try{{says: `[Rr]aise maxConnections from \d+ to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
+		tries: []try{{says: `[Rr]aise maxConnections (?:from \d+ )?to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
 	}, {
 		finding: "limits_unknown", load: "the same, seen by a user who may not see what the acceptor does",
 		world: hidden, press: press,
