@@ -58,7 +58,7 @@ func (d *dominant) see(f *Frame) {
 // that the listener closed on its clients is seen once, that nothing listens for long.
 func (d *dominant) of(worst model.Status, now *Counted) (model.Cause, string) {
 	counted := Since(&d.base, now)
-	if worst == model.StatusLosing && counted.Packets() > 0 {
+	if counted.Packets() > 0 && (worst == model.StatusLosing || worst == model.StatusDown && !d.mostlyDown(&counted)) {
 		packets := make(map[model.Cause]uint64)
 		for _, drops := range counted.Dropped {
 			packets[drops.Cause] += drops.Packets
@@ -81,6 +81,24 @@ func (d *dominant) of(worst model.Status, now *Counted) (model.Cause, string) {
 		return model.CauseNone, ""
 	}
 	return out.cause, out.text
+}
+
+// mostlyDown reports whether more was lost while nothing listened than before that: of the clients
+// that were turned away the half were refused, or it lasted longer where clients are not counted.
+func (d *dominant) mostlyDown(c *Counted) bool {
+	if c.Clients != nil {
+		return 2*c.Clients.Outcomes[model.ClientRefused] >= c.Clients.TurnedAway()
+	}
+	var down, before time.Duration
+	for _, l := range d.causes {
+		switch l.status {
+		case model.StatusDown:
+			down += l.lasted
+		case model.StatusLosing, model.StatusSaturated:
+			before += l.lasted
+		}
+	}
+	return down >= before
 }
 
 func (d *dominant) text(cause model.Cause) string {

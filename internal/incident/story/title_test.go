@@ -81,6 +81,23 @@ func TestTitleOfAClosedListener(t *testing.T) {
 	require.Equal(t, "listener_closed for 90 s: nothing listened", s.Summary.Title())
 }
 
+// A server that ends after an overload is not what most of the clients were lost for.
+func TestTitleOfAnOverloadThatEndsInDown(t *testing.T) {
+	dropped := map[model.Cause]uint64{model.CauseMaxConnections: 200}
+	s := newTold()
+	s.see(0, model.StatusLosing, model.CauseMaxConnections, dropped, 40)
+	s.see(20, model.StatusDown, model.CauseNoListener, dropped, 40)
+	s.see(5, model.StatusDown, model.CauseNoListener, dropped, 40)
+	require.Equal(t, "max_connections for 25 s: 40 clients turned away", s.Summary.Title())
+	require.Equal(t, "It is max_connections.", s.Summary.Text)
+
+	s = newTold()
+	s.see(0, model.StatusLosing, model.CauseMaxConnections, map[model.Cause]uint64{model.CauseMaxConnections: 2}, 0)
+	s.see(20, model.StatusDown, model.CauseNoListener, map[model.Cause]uint64{model.CauseMaxConnections: 2}, 0)
+	s.see(5, model.StatusDown, model.CauseNoListener, map[model.Cause]uint64{model.CauseMaxConnections: 2}, 0)
+	require.Equal(t, model.CauseNoListener, s.Summary.Cause, "nobody was turned away before")
+}
+
 // A report of what is being recorded says so, and is no recording of a killed agent.
 func TestAStoryThatGoesOn(t *testing.T) {
 	s := newTold()
