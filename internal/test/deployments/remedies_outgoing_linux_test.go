@@ -102,12 +102,12 @@ func unknownRemedies() []remedy {
 		world: full, press: press,
 		tries: []try{{says: `[Rr]aise maxConnections (?:from \d+ )?to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
 	}, {
-		finding: "limits_unknown", load: "the same, seen by a user who may not see what the acceptor does",
+		finding: "max_connections", load: "the same, seen by a user who may not see what the acceptor does",
 		world: hidden, press: press,
-		tries: []try{{
-			says: `Give the limits that could not be found: --max-connections N --max-threads N`, did: "--max-connections 60 --max-threads 100", after: "max_connections",
-			apply: func(w *world, _ []string) { w.flags = []string{"--max-connections", "60", "--max-threads", "100"} },
-		}},
+		tries: []try{{says: `[Rr]aise maxConnections (?:from \d+ )?to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
+	}, {
+		finding: "limits_unknown", load: "a limit that neither a file nor the acceptor nor the kernel shows",
+		unrun: "a full limit shows without rights by now, and what is left waits for no limit that an advice could raise",
 	}, {
 		finding: "not_observable", load: "HTTPS, 10 threads, 40 clients, no registry of MBeans",
 		world: world{settings: []string{
