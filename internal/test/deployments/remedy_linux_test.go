@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
@@ -35,7 +34,6 @@ type world struct {
 	sysctl   map[string]string
 	started  func(*rig.Case, *rig.Server) // after the start, before the load
 	flags    []string                     // of tcpdiag
-	viewer   *syscall.Credential          // who runs tcpdiag
 }
 
 // try is one thing that the advice says.
@@ -130,7 +128,6 @@ func pressed(c *rig.Case, s *rig.Server, w world, press rig.Load, finding string
 	if !slices.Contains(flags, "--interval") {
 		flags = append([]string{"--interval", "2s"}, flags...)
 	}
-	c.Viewer = w.viewer
 	said := c.Ask(rig.Port, flags...)
 	t.Outcomes = <-done
 	c.Must(t.LocalError)
