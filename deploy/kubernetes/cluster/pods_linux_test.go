@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	autoscaling "k8s.io/api/autoscaling/v1"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -53,9 +55,29 @@ func testPods(t *testing.T, cgroup string) {
 	require.Zero(t, now.Status.ContainerStatuses[0].RestartCount, "the agent has lived within its limits")
 }
 
-// workloads are twelve with fifty pods, in five namespaces.
-func workloads() (manifest string, namespaces []string) {
+// workload has as many pods as are asked for.
+type workload struct {
+	kind, namespace, name string
+	most                  int32
+}
+
+// scale has it have that many.
+func (w workload) scale(t *testing.T, c *cluster, replicas int32) {
+	t.Helper()
+	to := &autoscaling.Scale{ObjectMeta: meta.ObjectMeta{Namespace: w.namespace, Name: w.name}, Spec: autoscaling.ScaleSpec{Replicas: replicas}}
+	var err error
+	if w.kind == "Deployment" {
+		_, err = c.client.AppsV1().Deployments(w.namespace).UpdateScale(t.Context(), w.name, to, meta.UpdateOptions{})
+	} else {
+		_, err = c.client.AppsV1().StatefulSets(w.namespace).UpdateScale(t.Context(), w.name, to, meta.UpdateOptions{})
+	}
+	require.NoError(t, err)
+}
+
+// workloads are twelve in five namespaces, that have fifty pods in all: two have one, the others none yet.
+func workloads() (manifest string, scaled []workload) {
 	var b strings.Builder
+	var namespaces []string
 	for i := range 5 {
 		namespaces = append(namespaces, fmt.Sprintf("team-%d", i))
 		fmt.Fprintf(&b, "apiVersion: v1\nkind: Namespace\nmetadata: {name: team-%d}\n---\n", i)
@@ -77,14 +99,16 @@ spec:
 `, group, kind, name, namespaces[i%len(namespaces)], selector, spec, name, stubSpec("app", kind == "Job"))
 	}
 	for i := range 6 {
-		add("Deployment", "apps/v1", "replicas: 6\n  ", i)
+		add("Deployment", "apps/v1", "replicas: 0\n  ", i)
+		scaled = append(scaled, workload{"Deployment", namespaces[i%len(namespaces)], fmt.Sprintf("deployment-%d", i), 6})
 	}
 	for i := range 4 {
-		add("StatefulSet", "apps/v1", "replicas: 3\n  podManagementPolicy: Parallel\n  serviceName: none\n  ", i)
+		add("StatefulSet", "apps/v1", "replicas: 0\n  podManagementPolicy: Parallel\n  serviceName: none\n  ", i)
+		scaled = append(scaled, workload{"StatefulSet", namespaces[i%len(namespaces)], fmt.Sprintf("statefulset-%d", i), 3})
 	}
 	add("DaemonSet", "apps/v1", "", 0)
 	add("Job", "batch/v1", "backoffLimit: 1000\n  ", 0)
-	return b.String(), namespaces
+	return b.String(), scaled
 }
 
 // stubSpec is a pod's, on one line.
@@ -108,17 +132,41 @@ func (c *cluster) apply(t *testing.T, manifest string) {
 }
 
 func testFifty(t *testing.T, c *cluster, url string) {
-	manifest, _ := workloads()
-	f := follow(t, url)
-	c.apply(t, manifest)
-	within(t, 4*time.Minute, "all run", func() bool {
+	manifest, scaled := workloads()
+	all := func() bool {
 		started, _ := c.ofMany(t)
 		return len(started) == many
-	})
-	time.Sleep(atLast)
-	f.report(t, "fifty pods start")
+	}
+	f := follow(t, url)
+	c.apply(t, manifest)
+	for replicas := int32(1); replicas <= 6; replicas++ {
+		for _, w := range scaled {
+			if replicas <= w.most {
+				w.scale(t, c, replicas)
+				time.Sleep(time.Second)
+			}
+		}
+	}
+	within(t, time.Minute, "all run", all)
+	time.Sleep(soon)
+	f.report(t, "fifty pods, one a second")
+	require.Empty(t, f.unnamedAfter(soon))
 	require.Empty(t, f.mistakes())
 	require.Equal(t, many, f.namedNow())
+
+	for _, w := range scaled {
+		w.scale(t, c, 0)
+	}
+	within(t, time.Minute, "two are left", func() bool { _, n := c.ofMany(t); return n == many-48 })
+	f.restart()
+	for _, w := range scaled {
+		w.scale(t, c, w.most)
+	}
+	within(t, 4*time.Minute, "all run", all)
+	time.Sleep(atLast)
+	f.report(t, "forty-eight pods at once")
+	require.Empty(t, f.mistakes())
+	require.Equal(t, many-2, f.namedNow())
 	calm := f.restart()
 
 	lasts := 5 * time.Minute
@@ -131,10 +179,7 @@ func testFifty(t *testing.T, c *cluster, url string) {
 		time.Sleep(200 * time.Millisecond)
 	}
 	t.Logf("RESULT %d pods replaced in %v, %.1f a second", replaced, lasts, float64(replaced)/lasts.Seconds())
-	within(t, 2*time.Minute, "all run again", func() bool {
-		started, _ := c.ofMany(t)
-		return len(started) == many
-	})
+	within(t, 2*time.Minute, "all run again", all)
 	time.Sleep(atLast)
 	f.report(t, "replaced")
 	require.Empty(t, f.mistakes())
@@ -180,16 +225,10 @@ func (c *cluster) replace(t *testing.T) (n int) {
 func (f *follower) report(t *testing.T, what string) {
 	t.Helper()
 	require.Empty(t, f.unnamed(atLast), "containers without a name")
-	late := len(f.unnamed(soon))
+	late := len(f.unnamedAfter(soon))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var took []time.Duration
-	for _, d := range f.named {
-		took = append(took, d)
-		if d > soon {
-			late++
-		}
-	}
+	took := slices.Collect(maps.Values(f.named))
 	slices.Sort(took)
 	require.NotEmpty(t, took)
 	at := func(part float64) float64 { return took[int(part*float64(len(took)-1))].Seconds() }

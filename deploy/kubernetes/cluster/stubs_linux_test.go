@@ -310,3 +310,16 @@ func (f *follower) unnamed(longer time.Duration) (which []string) {
 	}
 	return which
 }
+
+// unnamedAfter are those that had no name when they had run for that long.
+func (f *follower) unnamedAfter(long time.Duration) []string {
+	which := f.unnamed(long)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, took := range f.named {
+		if took > long {
+			which = append(which, key)
+		}
+	}
+	return which
+}
