@@ -314,7 +314,7 @@ func findAs(t *testing.T, spec childSpec, options ...option) findResult {
 // counting counts what a search costs.
 type counting struct {
 	hostproc.FS
-	readlinks, listings int
+	readlinks, listings, stats int
 }
 
 func newCounting(t *testing.T, mount string) *counting {
@@ -326,6 +326,11 @@ func newCounting(t *testing.T, mount string) *counting {
 func (c *counting) PIDs() ([]int, error) {
 	c.listings++
 	return c.FS.PIDs()
+}
+
+func (c *counting) Stat(pid int) (hostproc.Stat, error) {
+	c.stats++
+	return c.FS.Stat(pid)
 }
 
 func (c *counting) SocketAt(pid, fd int) (uint32, bool) {

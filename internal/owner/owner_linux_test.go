@@ -148,6 +148,14 @@ func TestNamespaceKeepsTheSearchShort(t *testing.T) {
 	found, _ := f.Find([]Socket{s})
 	require.Equal(t, pod.pid(), found[s.Inode].PID)
 	require.LessOrEqual(t, proc.readlinks, 100)
+	require.Equal(t, 1, proc.stats, "nothing is read of those in other namespaces")
+
+	// A socket that nobody in its namespace holds is looked for everywhere.
+	elsewhere := start(t, childSpec{Listen: true, Fillers: 40})
+	s = elsewhere.Socket
+	s.Net, _ = proc.NetID(pod.pid())
+	found, _ = New(proc).Find([]Socket{s, pod.Socket})
+	require.Equal(t, elsewhere.pid(), found[s.Inode].PID)
 }
 
 func TestHeld(t *testing.T) {

@@ -14,6 +14,7 @@ type round struct {
 	now   time.Time
 	net   uint64                 // the calling thread's network namespace, 0 when unknown
 	stats map[int]*hostproc.Stat // read once a round; nil for a process that has exited
+	nets  map[int]uint64         // network namespaces of processes, read once a round
 	found map[uint32]Process     // the result
 	fresh map[uint32]Socket      // to be searched for in all processes
 	stale map[uint32]Socket      // searched for lately: only new processes matter
@@ -25,6 +26,7 @@ func (f *Finder) newRound() *round {
 	return &round{
 		f: f, now: f.now(), proof: true,
 		stats: map[int]*hostproc.Stat{},
+		nets:  map[int]uint64{},
 		found: map[uint32]Process{},
 		fresh: map[uint32]Socket{},
 		stale: map[uint32]Socket{},

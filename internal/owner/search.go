@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	iofs "io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,11 +39,40 @@ const (
 )
 
 // searchIn looks for the sockets among the processes and, for what is left,
-// among the thread names of those that could not be read.
+// among the thread names of those that could not be read. What listens in a container's network
+// namespace is looked for among the processes of that namespace first.
 func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
+	if inside, nets := r.contained(sockets); len(inside) > 0 {
+		r.searchRanked(inside, slices.DeleteFunc(slices.Clone(pids), func(pid int) bool { return !nets[r.netOf(pid)] }))
+		sockets = maps.Clone(sockets)
+		maps.DeleteFunc(sockets, func(inode uint32, _ Socket) bool { _, ok := r.found[inode]; return ok })
+	}
+	if denied, left := r.searchRanked(sockets, pids); left > 0 {
+		r.searchNames(sockets, denied)
+	}
+}
+
+// contained are the sockets of other network namespaces than that of process 1, and those namespaces. In its
+// own one an older process may hold a socket for a service that has a namespace of its own.
+func (r *round) contained(sockets map[uint32]Socket) (inside map[uint32]Socket, nets map[uint64]bool) {
+	inside, nets = map[uint32]Socket{}, map[uint64]bool{}
+	home := r.netOf(1)
+	for inode, s := range sockets {
+		if net := cmp.Or(s.Net, r.net); home != 0 && net != 0 && net != home {
+			inside[inode], nets[net] = s, true
+		}
+	}
+	return inside, nets
+}
+
+// searchRanked searches the likeliest processes first, until every socket has an owner. It returns the
+// processes that could not be read, and how many sockets are left.
+func (r *round) searchRanked(sockets map[uint32]Socket, pids []int) (denied []*candidate, left int) {
+	left = len(sockets)
+	if left == 0 {
+		return nil, 0
+	}
 	candidates := r.candidates(sockets, pids)
-	left := len(sockets)
-	var denied []*candidate
 	for len(candidates) > 0 && left > 0 {
 		n := slices.IndexFunc(candidates, func(c *candidate) bool { return c.rank != candidates[0].rank })
 		if n < 0 {
@@ -53,9 +83,17 @@ func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
 		denied = append(denied, refused...)
 		candidates = candidates[n:]
 	}
-	if left > 0 {
-		r.searchNames(sockets, denied)
+	return denied, left
+}
+
+// netOf is a process's network namespace, 0 when unknown.
+func (r *round) netOf(pid int) uint64 {
+	net, ok := r.nets[pid]
+	if !ok {
+		net, _ = r.f.proc.NetID(pid)
+		r.nets[pid] = net
 	}
+	return net
 }
 
 // searchRank searches equally likely processes: at the low descriptors of each,
@@ -166,8 +204,7 @@ func (r *round) candidate(pid int, w wanted) *candidate {
 	if err != nil || st == nil || st.Exited {
 		return nil
 	}
-	net, _ := r.f.proc.NetID(pid)
-	c := &candidate{Stat: *st, pid: pid, uid: uid, net: net}
+	c := &candidate{Stat: *st, pid: pid, uid: uid, net: r.netOf(pid)}
 	c.rank = r.rank(c, w)
 	return c
 }
