@@ -33,12 +33,18 @@ func (c *Case) SetSysctl(values map[string]string) (undo func()) {
 // Group puts the server into a cgroup of its own, of a controller of version 1 or "" of version 2, and sets what it may use.
 func (c *Case) Group(controller string, s *Server, file, value string) {
 	c.Helper()
-	dir := filepath.Join("/sys/fs/cgroup", controller, fmt.Sprintf("tcpdiag-rig-%d", s.PID))
+	c.join(controller, fmt.Sprintf("tcpdiag-rig-%d", s.PID), file, value, s.PID)
+}
+
+// join puts a process into a cgroup, which is there until the case has ended.
+func (c *Case) join(controller, name, file, value string, pid int) {
+	c.Helper()
+	dir := filepath.Join("/sys/fs/cgroup", controller, name)
 	if err := os.Mkdir(dir, 0o755); err == nil {
 		c.AtLast(func() { removeSoon(dir) }) // after the server has ended
 	}
 	c.Must(os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600))
-	c.Must(os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(s.PID)), 0o600))
+	c.Must(os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o600))
 }
 
 func removeSoon(dir string) {
@@ -74,7 +80,7 @@ func (c *Case) Quota(s *Server, cpus string) {
 	c.Group("cpu", s, "cpu.cfs_quota_us", strconv.Itoa(quota))
 }
 
-// CrowdedOut leaves the server what eight loops leave of one CPU.
+// CrowdedOut leaves the server what eight loops leave of one CPU: 64 shares beside the 1,024 of them all.
 func (c *Case) CrowdedOut(s *Server) {
 	c.Helper()
 	for range 8 {
@@ -82,6 +88,7 @@ func (c *Case) CrowdedOut(s *Server) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		c.Must(cmd.Start())
 		c.AtEnd(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		c.join("cpu", fmt.Sprintf("tcpdiag-rig-%d-loops", s.PID), "cpu.shares", "1024", cmd.Process.Pid)
 	}
 	c.Do("taskset", "-apc", "0", strconv.Itoa(s.PID))
 	c.Group("cpu", s, "cpu.shares", "64")
