@@ -297,10 +297,10 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 	for _, a := range alerting {
 		exprs[a.Alert] = a.Expr
 	}
-	require.Contains(t, exprs["TcpdiagOpenFilesHigh"], ">= 0.8")
-	require.Contains(t, exprs["TcpdiagEphemeralPortsHigh"], ">= 0.8")
+	require.Contains(t, exprs["TcpdiagOpenFilesHigh"], ">= 80")
+	require.Contains(t, exprs["TcpdiagEphemeralPortsHigh"], ">= 80")
 	require.Contains(t, exprs["TcpdiagAcceptQueueHigh"], "above_80")
-	require.Contains(t, exprs["TcpdiagAgentMissesSamples"], "> 0.5")
+	require.Contains(t, exprs["TcpdiagAgentMissesSamples"], ">= 50")
 	require.Contains(t, exprs["TcpdiagBacklogFull"], ">= 0.1")
 	for _, r := range recording {
 		exprs[r.Record] = r.Expr

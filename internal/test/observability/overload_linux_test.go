@@ -130,7 +130,7 @@ func (s *stack) shorter(t *testing.T) {
 	ticket := s.told("tickets", "tcpdiag-short")[0]
 	require.Equal(t, "TcpdiagBacklogFull", ticket.Labels["alertname"])
 	require.Equal(t, "127.0.0.1:"+strconv.Itoa(shortPort), ticket.Labels["listener"])
-	require.Contains(t, ticket.Annotations["description"], "because of slow_accept")
+	require.Regexp(t, "because of (slow_accept|accept_queue)", ticket.Annotations["description"])
 	require.Empty(t, s.told("pager", "tcpdiag-short"))
 }
 
