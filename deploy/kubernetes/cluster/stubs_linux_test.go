@@ -273,7 +273,10 @@ func (f *follower) namedNow() int {
 // restart looks at those that start from now on. How many series there are now.
 func (f *follower) restart() int {
 	f.mu.Lock()
-	f.before, f.series = map[string]bool{}, 0
+	f.series = 0
+	if f.before == nil {
+		f.before = map[string]bool{}
+	}
 	for key := range f.seen {
 		f.before[key] = true
 	}
