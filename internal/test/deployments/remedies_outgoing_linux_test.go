@@ -100,7 +100,7 @@ func unknownRemedies() []remedy {
 		tries: []try{{says: `[Rr]aise maxConnections (?:from \d+ )?to (\d+)`, did: "maxConnections=%s", apply: set("maxConnections")}},
 	}, {
 		finding: "limits_unknown", load: "the same, seen by a user who may not see what the acceptor does",
-		unrun: "one look in two names max_connections by now, since a full limit shows without rights while connections are taken only as others end",
+		unrun: "some looks name max_connections by now, since a full limit shows without rights while connections are taken only as others end",
 	}, {
 		finding: "not_observable", load: "HTTPS, 10 threads, 40 clients, no registry of MBeans",
 		world: world{settings: []string{
