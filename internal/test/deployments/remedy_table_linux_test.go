@@ -36,13 +36,13 @@ func (a *advised) judge(t try, before, after trial) {
 	}
 }
 
-// improved: at most half as many are lost, or a third more are served; or as many, and
+// improved: at most half as many are lost, or a third more are served, who are one in twenty of all; or as many, and
 // they wait a third less, and 100 ms.
 func improved(before, after demo.Outcomes) bool {
 	const hardly = 3 // requests
 	was, is := lostShare(before), lostShare(after)
 	return before.Lost() >= hardly && is <= was/2 ||
-		3*after.Of(demo.OK) >= 4*before.Of(demo.OK) && after.Of(demo.OK) > 0 ||
+		3*after.Of(demo.OK) >= 4*before.Of(demo.OK) && 20*(after.Of(demo.OK)-before.Of(demo.OK)) >= after.Total() ||
 		is <= was && after.Of(demo.OK) > 0 && after.Percentile(.95) <= min(before.Percentile(.95)*2/3, before.Percentile(.95)-100*time.Millisecond)
 }
 
@@ -75,7 +75,7 @@ const adviceHeading = `# The advice, followed
 Written by ` + "`make prove PROOF=advice`" + `: each finding that advises something, on a real Tomcat that has the
 trouble. What the advice says is read from the snapshot's JSON, done to that server (started again with
 the value that is advised, or while it runs), and the same load comes again. "Helps" is: at most half
-as many requests are lost, or a third more are served, or they wait a third less (and 100 ms). What the advice says would not help is tried as well.
+as many requests are lost, or a third more are served (one in twenty of all), or they wait a third less (and 100 ms). What the advice says would not help is tried as well.
 
 The advice of ` + "`connection_pool`" + ` (a larger pool helps, more threads do not) is followed by
 ` + "`make prove PROOF=waits`" + ` on HikariCP and PostgreSQL: see waits.md.
