@@ -170,11 +170,20 @@ type Workers struct {
 }
 
 // WaitFor is a peer that threads wait for, "lock": a lock, a pool or a timer,
-// which look alike from outside, or "open", "read", "write", "file_lock", "fsync" and "stat": those system calls on a file or a pipe.
+// which look alike from outside, or "open", "read", "write", "file_lock", "fsync" and
+// "stat": those system calls on a file or a pipe, or "udp" (its Peer where it is known) and "unix_socket": an answer on such a socket.
 type WaitFor struct {
 	Peer    string `json:"peer,omitempty"`
 	On      string `json:"on,omitempty"`
 	Threads int    `json:"threads"`
+}
+
+func newWaitFor(w *model.Workers, call model.BlockingCall, n int) WaitFor {
+	out := WaitFor{On: call.Name(), Threads: n}
+	if call == model.UDPReceive && w.UDPPeer.IsValid() {
+		out.Peer = w.UDPPeer.String()
+	}
+	return out
 }
 
 // newWorkers: idle workers are parked as those that wait for a lock are, so that
@@ -190,9 +199,9 @@ func newWorkers(l *model.Listener) *Workers {
 			out.WaitingFor = append(out.WaitingFor, WaitFor{Peer: p.Address.String(), Threads: *p.Workers})
 		}
 	}
-	for call, n := range d.Workers.Files() {
+	for call, n := range d.Workers.Blocked() {
 		if n > 0 {
-			out.WaitingFor = append(out.WaitingFor, WaitFor{On: model.FileCall(call).Name(), Threads: n})
+			out.WaitingFor = append(out.WaitingFor, newWaitFor(d.Workers, model.BlockingCall(call), n))
 		}
 	}
 	if n := d.Locked(l); n > 0 {

@@ -77,9 +77,12 @@ func (w *Workers) model() *model.Workers {
 		if f.On == "lock" {
 			out.Parked += f.Threads
 		}
-		for call := range model.NumFileCalls {
+		if f.On == model.UDPReceive.Name() {
+			out.UDPPeer, _ = netip.ParseAddrPort(f.Peer)
+		}
+		for call := range model.NumBlockingCalls {
 			if f.On == call.Name() {
-				out.AddFile(call, f.Threads)
+				out.AddBlocked(call, f.Threads)
 			}
 		}
 	}

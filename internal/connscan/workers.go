@@ -1,10 +1,14 @@
 package connscan
 
 import (
+	"net/netip"
+
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // readWorkers reads what a process's worker threads wait for, nil where they have
@@ -35,7 +39,29 @@ func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.Proce
 	if h.workersErr != nil {
 		return nil
 	}
+	s.nameSockets(key.PID, work)
 	return work
+}
+
+// nameSockets tells which of the sockets that threads wait for are not TCP's. What cannot be
+// read stays what it was: a wait for something else.
+func (s *Scanner) nameSockets(pid int, work *downstream.Work) {
+	if len(work.Unnamed()) == 0 {
+		return
+	}
+	_ = netstat.Datagrams(s.proc, pid, func(inode uint32, peer netip.AddrPort) {
+		if work.Unnamed()[inode] > 0 {
+			work.Name(inode, model.UDPReceive, peer)
+		}
+	})
+	if len(work.Unnamed()) == 0 {
+		return
+	}
+	_ = netstat.UnixSockets(s.proc, pid, func(inode uint32) {
+		if work.Unnamed()[inode] > 0 {
+			work.Name(inode, model.UnixReceive, netip.AddrPort{})
+		}
+	})
 }
 
 func stateOf(c threads.WorkerCall) downstream.Worker {

@@ -168,8 +168,8 @@ func (j *judge) whyClosed(c model.Cause) string {
 
 // whyInside continues with what the used up threads wait for in the process itself.
 func (j *judge) whyInside() string {
-	if n, call := j.s.InFiles(); n > 0 {
-		return phrase.Sprintf(" %d of the threads %s in %s on a file or a pipe.", n, phrase.Verb(n, "is", "are"), call)
+	if n := j.s.InCalls(); n > 0 {
+		return phrase.Sprintf(" %d of the threads %s.", n, words.BlockedIn(reading.DownstreamOf(j.s.Now).Workers, n))
 	}
 	n := j.s.Inside()
 	if n == 0 {

@@ -92,6 +92,15 @@ func inCalls(opening, writing int) look {
 	})
 }
 
+// onUDP is a server of 8 busy threads that wait for an answer over UDP.
+func onUDP(peer string) look {
+	return inCalls(0, 0).do(func(l *model.Listener) {
+		w := &model.Workers{Threads: 8, ReceivingUDP: 8}
+		w.UDPPeer, _ = netip.ParseAddrPort(peer)
+		l.Process.Downstream.Workers = w
+	})
+}
+
 // encryptedAt is a pool of 8 behind TLS, n of whose threads were seen to wait for a peer.
 func encryptedAt(n int) look {
 	return tomcat(8, 8192, 100).pool(8).waiting(2).with(model.Unclassified, 22).do(func(l *model.Listener) {
@@ -323,6 +332,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "7 handlers in write(2) on a full pipe", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"waiting_for_file"},
 			now: inCalls(0, 7), before: inCalls(0, 7),
+		},
+		{
+			name: "8 handlers look a name up, and the name server does not answer", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"waiting_for_socket"},
+			now: onUDP("10.0.0.2:53"), before: onUDP("10.0.0.2:53"),
+		},
+		{
+			name: "8 handlers wait for UDP from a socket that is not connected", status: saturated, cause: threads, chain: chainOf(threads), codes: []string{"waiting_for_socket"},
+			now: onUDP(""), before: onUDP(""),
 		},
 		{
 			name: "one of 8 in open(2)", status: saturated, cause: threads, chain: chainOf(threads), notCodes: []string{"waiting_for_file"},

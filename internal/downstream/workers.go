@@ -31,11 +31,13 @@ type Work struct {
 	peers   map[uint32]netip.AddrPort // of the process's outgoing connections, by inode
 	waiting map[netip.AddrPort]int
 	sockets map[uint32]struct{} // that a thread waits for
+	unnamed map[uint32]int      // threads by a socket that is none of these connections
+	udp     map[netip.AddrPort]int
 }
 
 // NewWork counts towards the peers of a process's connections.
 func NewWork(list []Connection) *Work {
-	w := &Work{peers: make(map[uint32]netip.AddrPort, len(list)), waiting: make(map[netip.AddrPort]int), sockets: make(map[uint32]struct{})}
+	w := &Work{peers: make(map[uint32]netip.AddrPort, len(list)), waiting: make(map[netip.AddrPort]int), sockets: make(map[uint32]struct{}), unnamed: make(map[uint32]int), udp: make(map[netip.AddrPort]int)}
 	for i := range list {
 		w.peers[list[i].Inode] = list[i].Remote
 	}
@@ -62,9 +64,31 @@ func (w *Work) Add(state Worker, socket uint32) {
 		w.waiting[peer]++
 		w.sockets[socket] = struct{}{}
 	case state >= Opening:
-		w.workers.AddFile(model.FileCall(state-Opening), 1)
+		w.workers.AddBlocked(model.BlockingCall(state-Opening), 1)
 	default:
 		w.workers.Other++
+		if state == Reading && socket != 0 {
+			w.unnamed[socket]++
+		}
+	}
+}
+
+// Unnamed are the sockets that threads wait for and that are none of the process's outgoing
+// connections: a client's own, or one that is not TCP's. The map is the caller's to read until
+// the next call of any method.
+func (w *Work) Unnamed() map[uint32]int { return w.unnamed }
+
+// Name says of one of these that it is not TCP's, and where it leads if that is known.
+func (w *Work) Name(socket uint32, call model.BlockingCall, peer netip.AddrPort) {
+	n := w.unnamed[socket]
+	delete(w.unnamed, socket)
+	w.workers.Other -= n
+	w.workers.AddBlocked(call, n)
+	if call == model.UDPReceive && peer.IsValid() {
+		w.udp[peer] += n
+		if n, most := w.udp[peer], w.udp[w.workers.UDPPeer]; n > most || n == most && peer.Compare(w.workers.UDPPeer) < 0 {
+			w.workers.UDPPeer = peer
+		}
 	}
 }
 

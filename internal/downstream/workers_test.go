@@ -1,6 +1,7 @@
 package downstream_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -45,6 +46,22 @@ func TestWork(t *testing.T) {
 		peer(3).String(): {1, 0, 0, 1},
 	}, got)
 	require.Equal(t, 3, w.WaitsAt(peer(1)))
+}
+
+// A socket that is none of the connections is named later: of a name server, or of the Unix domain.
+func TestWorkOnOtherSockets(t *testing.T) {
+	w := downstream.NewWork(numbered(to(peer(1), 1, downstream.Idle, 0)))
+	for _, socket := range []uint32{7, 7, 8, 9, 10} {
+		w.Add(downstream.Reading, socket)
+	}
+	require.Equal(t, map[uint32]int{7: 2, 8: 1, 9: 1, 10: 1}, w.Unnamed())
+	w.Name(7, model.UDPReceive, peer(53))
+	w.Name(8, model.UDPReceive, peer(54))
+	w.Name(9, model.UnixReceive, netip.AddrPort{})
+	var m downstream.Memory
+	d := m.Next(start(), nil, nil)
+	w.Fill(d)
+	require.Equal(t, &model.Workers{Threads: 5, ReceivingUDP: 3, ReceivingUnix: 1, UDPPeer: peer(53), Other: 1}, d.Workers)
 }
 
 // Where the threads cannot be read nothing is said of them.

@@ -85,7 +85,7 @@ func (c *Connector) fewerThan(busy int) bool {
 }
 
 // busyByCalls is known where every thread of the pool was seen in a call that an idle one is not in:
-// it waits for a peer, runs, or is in a file.
+// it waits for a peer, runs, or is in a call on a file or another socket.
 func (l *Listener) busyByCalls() (int, BusyKnown) {
 	why := BusyMultiplexed
 	if l.Connector.TLS {
@@ -95,7 +95,7 @@ func (l *Listener) busyByCalls() (int, BusyKnown) {
 		return 0, why
 	}
 	d := l.Process.Downstream
-	busy := d.Workers.Running + d.Workers.InFiles()
+	busy := d.Workers.Running + d.Workers.InCalls()
 	for i := range d.Peers {
 		if n := d.Peers[i].Workers; n != nil {
 			busy += *n

@@ -41,6 +41,12 @@ type Workers struct {
 	// answers, nobody is seen there. They are in open(2), in write(2), in read(2), wait for the lock of a
 	// file, are in fsync(2), in stat(2).
 	Opening, Writing, ReadingFile, Locking, Syncing, Stating int
+	// These wait for an answer on a socket that is not TCP's: a datagram, as of a name server,
+	// or what a process of this machine sends on a socket of the Unix domain.
+	ReceivingUDP, ReceivingUnix int
+	// UDPPeer is where the answers of most of the former are to come from; not valid where
+	// none of their sockets is connected.
+	UDPPeer netip.AddrPort
 	// PollerBlocked: the thread that hands requests to the others is itself in a call that is not
 	// for them: it waits for a lock or a timer, as a worker does.
 	PollerBlocked bool
@@ -56,7 +62,7 @@ func (d *Downstream) Locked(l *Listener) int {
 	if d.Workers == nil || known != BusyIsKnown {
 		return 0
 	}
-	busy -= d.Workers.Running + d.Workers.Other + d.Workers.InFiles()
+	busy -= d.Workers.Running + d.Workers.Other + d.Workers.InCalls()
 	for i := range d.Peers {
 		if n := d.Peers[i].Workers; n != nil {
 			busy -= *n

@@ -97,10 +97,22 @@ func fewerSteps(s *symptoms.Symptoms) []model.Step {
 	return []model.Step{advice.MaxConnectionsSetting().Change(s, in, text, in.Value, to)}
 }
 
+// beforeCalls is what to find out of the file or the socket that n threads wait for.
+func beforeCalls(s *symptoms.Symptoms, w *model.Workers, n int) model.Step {
+	if w.Call() == model.UDPReceive && w.UDPPeer.Port() == words.DNSPort {
+		return advice.Action(phrase.Sprintf("See why the name server %s does not answer, and which name it is asked (/etc/resolv.conf and the host names in the application's settings)", w.UDPPeer.Addr()))
+	}
+	what := "file it is, as of a mount or a pipe that does not answer"
+	if w.Call().OnSocket() {
+		what = "server it is that does not answer"
+	}
+	return advice.DumpStep(s, phrase.Sprintf("See which %s: %s %s", what, phrase.Count(n, "thread"), words.BlockedIn(w, n)))
+}
+
 // beforeThreads is what to look at before the number of threads is changed.
 func beforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
-	if n, call := s.InFiles(); n > 0 {
-		return []model.Step{advice.DumpStep(s, phrase.Sprintf("See which file it is: %s %s in %s on one, as of a mount or a pipe that does not answer", phrase.Count(n, "thread"), phrase.Verb(n, "is", "are"), call))}
+	if n := s.InCalls(); n > 0 {
+		return []model.Step{beforeCalls(s, reading.DownstreamOf(s.Now).Workers, n)}
 	}
 	switch {
 	case s.Waits.Possible != model.CauseNone:
@@ -175,8 +187,12 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	if first == "" && s.CPUShortBeside(v.Cause) {
 		first = "See cpu_saturated first: more threads may only wait for a CPU, too."
 	}
-	if n, _ := s.InFiles(); first == "" && n > 0 {
-		first = "See waiting_for_file first: more threads would wait there, too."
+	if first == "" && s.InCalls() > 0 {
+		code := "waiting_for_file"
+		if reading.DownstreamOf(s.Now).Workers.Call().OnSocket() {
+			code = "waiting_for_socket"
+		}
+		first = "See " + code + " first: more threads would wait there, too."
 	}
 	if first == "" && s.Inside() > 0 {
 		first = "See waiting_inside first: more threads may only wait, too."

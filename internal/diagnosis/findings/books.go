@@ -173,6 +173,13 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:   "More threads: they wait there, too.",
 		},
 		{
+			Code: "waiting_for_socket", Title: "the threads wait for an answer over UDP or on a Unix socket",
+			Seen:   "At least half of the busy threads wait for a socket that is of UDP (port 53: they look a name up, and the name server does not answer) or of the Unix domain.",
+			Check:  "`/etc/resolv.conf` of the process and whether its name servers answer; `jstack PID` for which name or which client library; `ss -xp` for who is at the other end of a Unix socket.",
+			Change: "The name server, or a lower `options timeout:1 attempts:2` in resolv.conf; whoever does not answer.",
+			Vain:   "More threads: they wait there, too.",
+		},
+		{
 			Code: "poller_blocked", Title: "the poller thread does something else",
 			Seen:    "In two readings the thread that hands requests to the others waits for a lock or a timer, and requests are unread: an executor runs in it what it cannot take (CallerRunsPolicy).",
 			Clients: "Connected, and no answer until that one request is done; no timeout of the connector ends a connection meanwhile.",

@@ -17,7 +17,7 @@ func insideFinding(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	evidence := words.Join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
-		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait"))+besideInFile(s), words.StackNumbers(s.Now))
+		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait"))+besideInCall(s), words.StackNumbers(s.Now))
 	if down := words.Unconnected(s.Now); down != "" {
 		add("waiting_inside", model.SeverityWarning,
 			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),
@@ -38,25 +38,31 @@ func insideFinding(s *symptoms.Symptoms, add adder) {
 		phrase.Sprintf("Look at %s, where most of them are: at what it waits for, and who has that. More threads would wait there as well.", where))
 }
 
-// besideInFile is who may have what the others wait for.
-func besideInFile(s *symptoms.Symptoms) string {
+// besideInCall is who may have what the others wait for.
+func besideInCall(s *symptoms.Symptoms) string {
 	d := reading.DownstreamOf(s.Now)
-	if d == nil || d.Workers == nil || d.Workers.InFiles() == 0 {
+	if d == nil || d.Workers == nil || d.Workers.InCalls() == 0 {
 		return ""
 	}
-	n := d.Workers.InFiles()
-	return phrase.Sprintf("; %s %s in %s on a file or a pipe, and may have it", phrase.Count(n, "other"), phrase.Verb(n, "is", "are"), d.Workers.FileCall())
+	n := d.Workers.InCalls()
+	return phrase.Sprintf("; %s %s, and may have it", phrase.Count(n, "other"), words.BlockedIn(d.Workers, n))
 }
 
-// fileFinding: the threads are in a call on a file or a pipe, which returns at once where the
-// file system answers.
-func fileFinding(s *symptoms.Symptoms, add adder) {
-	n, call := s.InFiles()
+// callFinding: the threads are in a call on a file or a pipe, which returns at once where the
+// file system answers, or wait for an answer on a socket that is not TCP's.
+func callFinding(s *symptoms.Symptoms, add adder) {
+	n := s.InCalls()
 	if n == 0 {
 		return
 	}
-	add("waiting_for_file", model.SeverityWarning,
-		words.Join(phrase.Sprintf("%s %s in %s on a file or a pipe", phrase.Count(n, "busy thread"), phrase.Verb(n, "is", "are"), call), words.StackNumbers(s.Now)),
+	w := reading.DownstreamOf(s.Now).Workers
+	evidence := words.Join(phrase.Sprintf("%s %s", phrase.Count(n, "busy thread"), words.BlockedIn(w, n)), words.StackNumbers(s.Now))
+	if w.Call().OnSocket() {
+		add("waiting_for_socket", model.SeverityWarning, evidence,
+			"See who does not answer there: a name server (/etc/resolv.conf of the process), or the other end of the Unix socket (ss -xp). Where in the code: --thread-dump as its user and group, or jstack PID. More threads would wait there as well.")
+		return
+	}
+	add("waiting_for_file", model.SeverityWarning, evidence,
 		"Find the file (--thread-dump as its user and group, or jstack PID, shows where; /proc/PID/fd and /proc/mounts what): a network file system that does not answer, a full disk, a pipe that nobody reads. More threads would wait there as well.")
 }
 

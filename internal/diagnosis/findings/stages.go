@@ -40,7 +40,7 @@ func OfStages(s *symptoms.Symptoms, v model.Verdict, advice func(model.Cause) st
 	threadsFinding(s, add)
 	possibleWait(s, add)
 	insideFinding(s, add)
-	fileFinding(s, add)
+	callFinding(s, add)
 	carriersFinding(s, add)
 	gateFinding(s, add)
 	otherProcessFinding(s, add)

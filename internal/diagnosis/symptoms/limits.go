@@ -91,18 +91,17 @@ func (s *Symptoms) Inside() int {
 	return 0
 }
 
-// InFiles is how many of the used up threads are in a call on what is no socket, where that
-// is most of them, and which call most of these are in.
-func (s *Symptoms) InFiles() (n int, call string) {
+// InCalls is how many of the used up threads are in a call on a file, a pipe or a socket that is
+// not TCP's, where that is most of them; else 0.
+func (s *Symptoms) InCalls() int {
 	d := reading.DownstreamOf(s.Now)
 	if !s.ThreadsFull || d == nil || d.Workers == nil {
-		return 0, ""
+		return 0
 	}
-	n = d.Workers.InFiles()
-	if float64(n) < mostOf*float64(s.busyOrAll()) {
-		return 0, ""
+	if n := d.Workers.InCalls(); float64(n) >= mostOf*float64(s.busyOrAll()) {
+		return n
 	}
-	return n, d.Workers.FileCall().String()
+	return 0
 }
 
 // ThreadsMayBeVain reports it: of threads that wait for a peer, perhaps, or inside the process,
@@ -110,7 +109,7 @@ func (s *Symptoms) InFiles() (n int, call string) {
 // reached, or whose pool's connections are leaked. A timer is told by its timeout, in
 // a process that has no backend.
 func (s *Symptoms) ThreadsMayBeVain() bool {
-	if n, _ := s.InFiles(); n > 0 || reading.Gate(s.Now) != nil || s.Waits.Possible != model.CauseNone {
+	if s.InCalls() > 0 || reading.Gate(s.Now) != nil || s.Waits.Possible != model.CauseNone {
 		return true
 	}
 	if s.Inside() == 0 {

@@ -144,3 +144,23 @@ func PeerName(p *model.Peer) string {
 	}
 	return p.Address.String() + " (" + p.Name + ")"
 }
+
+// DNSPort is where name servers answer.
+const DNSPort = 53
+
+// BlockedIn says where n threads are, with its verb: "wait for an answer over UDP from 10.0.0.2:53, a name server".
+func BlockedIn(w *model.Workers, n int) string {
+	call := w.Call()
+	if !call.OnSocket() {
+		return phrase.Sprintf("%s in %s on a file or a pipe", phrase.Verb(n, "is", "are"), call)
+	}
+	text := phrase.Sprintf("%s for an answer %s", phrase.Verb(n, "waits", "wait"), call)
+	if call != model.UDPReceive || !w.UDPPeer.IsValid() {
+		return text
+	}
+	text += " from " + w.UDPPeer.String()
+	if w.UDPPeer.Port() == DNSPort {
+		text += ", a name server"
+	}
+	return text
+}

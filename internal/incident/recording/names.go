@@ -58,7 +58,7 @@ func modelNames() []named {
 		of[model.Peer]("Address Name ByPort Connections InFlight Unknown Connecting Oldest OldestConnect Mean " +
 			"AllInFlight AllInRow PerSecond Background Workers Pool"),
 		of[model.Workers]("Threads Running Parked Timed Opening Writing ReadingFile Locking Syncing Stating " +
-			"PollerBlocked Other"),
+			"ReceivingUDP ReceivingUnix UDPPeer PollerBlocked Other"),
 		of[model.Stacks]("At Took Threads Workers Groups Others Carriers Virtual VirtualShown Scheduler Deadlocked Cut"),
 		of[model.StackGroup]("Threads Worker Idle State Library Application Frames"),
 		of[model.VirtualScheduler]("Parallelism Carriers Mounted Queued"),
