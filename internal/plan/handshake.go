@@ -94,7 +94,7 @@ func (s *planSim) enqueue(i int32, asked bool) bool {
 	s.believes(c, stateQueued)
 	c.asked = asked
 	s.accepts.push(i)
-	if c.tries == 0 && !c.again {
+	if c.tries == 0 && !c.again && !s.in.LateAcceptor {
 		s.accept()
 	} else { // one softirq works off the whole batch before accept() gets its turn
 		s.timers.set(timerAccept, s.now, i)

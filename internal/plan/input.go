@@ -72,6 +72,9 @@ type Input struct {
 	// RoundTrip is the time to the server and back. With 0 (one host) a
 	// client's handshake is over before the next client begins its own.
 	RoundTrip time.Duration
+	// LateAcceptor: clients that come at the same moment all meet the accept queue before accept() is
+	// called, as where the acceptor has to be woken. Else it takes each at once.
+	LateAcceptor bool
 }
 
 // alone is how long a request takes that never waits.

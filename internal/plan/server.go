@@ -4,7 +4,7 @@ import "time"
 
 // accept is Tomcat's Acceptor: it takes a slot of the connection latch before
 // it calls accept(), so that at the limit everything else waits in the kernel.
-// It is taken to be instant.
+// It is taken to be instant, but for LateAcceptor.
 func (s *planSim) accept() {
 	for s.conns < s.maxConns && s.accepts.len() > 0 {
 		i := s.accepts.pop()

@@ -82,13 +82,17 @@ func (l *Load) effect(s model.Step) string {
 	if l.waits || l.patienceDecides(changed, after) {
 		with = "for clients that wait: with "
 	}
-	then, now := l.outcome(after, "all are served, the slowest after "), l.outcome(before, "the slowest waits ")
+	then, failing, known := l.afterwards(after, s.Limit, to)
+	if !known {
+		return ""
+	}
+	now := l.outcome(before, "the slowest waits ")
 	was, share := l.failing(before), l.fraction(before)
 	if l.now > 0 { // it need not be simulated
 		was, share = 100*l.now, phrase.Percent(l.now)
 		now = share + " are turned away"
 	}
-	if failing := l.failing(after); failing > 0 && littleLess(failing, was) {
+	if failing > 0 && littleLess(failing, was) {
 		return with + what + " nearly as many are turned away as now: " + share
 	}
 	if then == "" || now == "" {
@@ -135,8 +139,34 @@ func change(in plan.Input, limit string, to int) (changed plan.Input, what strin
 	return in, what
 }
 
+// afterwards is how clients fare with the change, and how many of them are turned away at most. How many of a burst are
+// may depend on the way in which they come: it is from the fewest to the most, and not known where these are too far
+// apart.
+func (l *Load) afterwards(after *plan.Plan, limit string, to int) (then string, failing float64, known bool) {
+	least, most := after, after
+	for _, in := range l.ways {
+		in, _ = change(in, limit, to)
+		p, err := plan.Simulate(in)
+		if err != nil {
+			return "", 0, false
+		}
+		if n := p.Outcomes.Failed(); n < least.Outcomes.Failed() {
+			least = p
+		} else if n > most.Outcomes.Failed() {
+			most = p
+		}
+	}
+	if l.steady || l.asManyFail(least, most) {
+		return l.outcome(after, "all are served, the slowest after "), l.failing(after), true
+	}
+	from, _ := l.failed(least)
+	n, all := l.failed(most)
+	then = phrase.Number(from) + " to " + phrase.Number(n) + " of " + phrase.Number(all) + " are turned away"
+	return then, float64(n), float64(n-from) <= 2*near*float64(all)
+}
+
 // agreed reports whether as many are turned away after the change whatever is not known of the
-// clients: their patience, where what was measured allows several, and how close together they came.
+// clients' patience, where what was measured allows several.
 func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
 	for _, in := range l.others {
 		in, _ = change(in, limit, to)

@@ -6,6 +6,7 @@
 package predict
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ const (
 	// measureEvery is how long a load that was measured stands: to find it again takes up to
 	// a fifth of a second of CPU time.
 	measureEvery = 20 * time.Second
-	// measureAgain is after how long another attempt is made where none was found.
+	// measureAgain is after how long another attempt is made where none was found, or nothing is said of it.
 	measureAgain = 2 * time.Second
 )
 
@@ -73,11 +74,15 @@ func (e *Effects) complete(s *model.Snapshot) *model.Snapshot {
 }
 
 func measureLoad(l *model.Listener, s *model.Snapshot) measuredLoad {
-	if load, ok := Measure(l, s); ok {
-		if load.waits { // until it is known whether they do
-			return measuredLoad{load, true, s.Time.Add(measureAgain)}
-		}
-		return measuredLoad{load, true, s.Time.Add(measureEvery)}
+	load, ok := Measure(l, s)
+	m := measuredLoad{load, ok, s.Time.Add(measureAgain)}
+	if ok && !load.waits && predicts(load.Verdict(l.Verdict)) { // else more is known with the next answer, or the next who leaves
+		m.next = s.Time.Add(measureEvery)
 	}
-	return measuredLoad{next: s.Time.Add(measureAgain)}
+	return m
+}
+
+// predicts reports whether a step of an answer says what it would do.
+func predicts(v model.Verdict) bool {
+	return slices.ContainsFunc(v.Answer.Do, func(s model.Step) bool { return s.Effect != "" })
 }

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -35,9 +36,10 @@ type Load struct {
 	off       float64
 	// now is the share that is turned away of those that keep coming, as measured; 0 where nobody is.
 	now float64
-	// others may be what was measured as well: with clients of another patience that gives it, too, and of a burst
-	// with another round trip that nearly does.
+	// others may be what was measured as well: with the least and the most patient clients that give it, too.
 	others []plan.Input
+	// ways are how a burst of the same clients may come the next time.
+	ways []plan.Input
 }
 
 // fit is the load that gives best what was measured; ok is false where none does.
@@ -50,26 +52,23 @@ func (m *measured) fit() (best Load, ok bool) {
 	}
 	best.off = math.Inf(1)
 	least, most := math.Inf(1), 0.
-	var others []plan.Input
+	var fits []plan.Input
 	for _, in := range m.patiences(in) {
 		p, err := plan.Simulate(in)
 		if err != nil {
 			continue
 		}
 		l := Load{Input: in, steady: m.steady, waits: m.steady && m.turnedAway == 0 || m.waits && pointAt(p, m.span).Lost == 0}
-		if l.off = m.distance(p, &l); l.off < best.off {
+		if l.off = m.distance(p, &l); l.off < best.off || !m.steady && l.off == best.off { // who was not seen to leave is patient
 			best = l
 		}
 		if l.off <= 1 {
-			others = append(others, in)
+			fits = append(fits, in)
 			failed := l.failing(p)
 			least, most = min(least, failed), max(most, failed)
 		}
 	}
-	if n := len(others); n > 1 { // the least patient and the most patient
-		best.others = []plan.Input{others[0], others[n-1]}
-	}
-	best.others = append(best.others, m.otherTrips(best)...)
+	best.others, best.ways = likewise(fits, best.Input), m.mayCome(best)
 	best.now = m.fraction()
 	if best.off <= 1 && (best.now > 0 || alike(least, most, near)) {
 		return best, !best.waits || m.stalling == 0
@@ -85,18 +84,15 @@ func (m *measured) fraction() float64 {
 	return float64(m.turnedAway) / float64(m.turnedAway+m.finished)
 }
 
-// otherTrips are a load with the other round trips that give nearly what was measured.
-func (m *measured) otherTrips(l Load) (out []plan.Input) {
-	for _, trip := range m.roundTrips() {
-		if l.RoundTrip == trip {
-			continue
-		}
-		l.RoundTrip = trip
-		if p, err := plan.Simulate(l.Input); err == nil && m.distance(p, &l) <= nearly {
-			out = append(out, l.Input)
-		}
+// likewise are the first and the last of the loads that came in the same way as one: the least patient and the most.
+func likewise(fits []plan.Input, as plan.Input) []plan.Input {
+	same := slices.DeleteFunc(fits, func(in plan.Input) bool {
+		return in.RoundTrip != as.RoundTrip || in.LateAcceptor != as.LateAcceptor
+	})
+	if n := len(same); n > 1 {
+		return []plan.Input{same[0], same[n-1]}
 	}
-	return out
+	return nil
 }
 
 // patient is the load of clients that wait as long as it takes, where nothing tells that any has
@@ -111,23 +107,55 @@ func (m *measured) patient(in plan.Input, off float64) (l Load, ok bool) {
 	return l, l.off <= min(1, off)
 }
 
-// roundTrips: of a burst it is not known how close together its clients came. Who asks before the first has
-// answered finds room in the queue, and may be dropped when it is full after all.
-func (m *measured) roundTrips() []time.Duration {
-	if !m.steady && m.outside() {
-		return []time.Duration{0, time.Millisecond}
+// ways are those in which the clients of a burst that are not all let in may come: who asks before the first has
+// answered finds room in the queue, and may be dropped when it is full after all; who finds the queue full before the
+// acceptor runs asks again, at the same moment as the others. Which it will be is chance, microseconds decide; but an
+// acceptor that let in at once as many as there was room for was in time.
+func (m *measured) ways(in plan.Input) []plan.Input {
+	in.RoundTrip, in.LateAcceptor = 0, false
+	if m.steady || !m.outside() {
+		return []plan.Input{in}
 	}
-	return []time.Duration{0}
+	apart, late := in, in
+	apart.RoundTrip, late.LateAcceptor = time.Millisecond, true
+	if m.roomLeft() {
+		return []plan.Input{late, in, apart}
+	}
+	return []plan.Input{in, apart}
+}
+
+// came are the ways in which they may have come: one where it is known.
+func (m *measured) came(in plan.Input) []plan.Input {
+	ways := m.ways(in)
+	if ways[0].LateAcceptor {
+		return ways[:1]
+	}
+	return ways
+}
+
+// mayCome are the ways in which the same clients may come again: where the acceptor was in time those that nearly
+// give what was measured.
+func (m *measured) mayCome(l Load) (out []plan.Input) {
+	for _, in := range m.ways(l.Input) {
+		if p, err := plan.Simulate(in); m.roomLeft() || err == nil && m.distance(p, &l) <= nearly {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// roomLeft reports whether clients of a burst had to ask again although there was room for them.
+func (m *measured) roomLeft() bool {
+	room := m.limits.MaxConnections + m.limits.AcceptCount + 1
+	return m.limits.MaxConnections >= 0 && m.atOnce < room-allowed
 }
 
 // patiences are the load for each patience that its clients may have, the most patient last, and for
-// each round trip.
+// each way in which they may have come.
 func (m *measured) patiences(in plan.Input) (out []plan.Input) {
 	for _, in.ConnectTimeout = range m.connectTimeouts() {
 		for _, in.ClientTimeout = range m.readTimeouts() {
-			for _, in.RoundTrip = range m.roundTrips() {
-				out = append(out, in)
-			}
+			out = append(out, m.came(in)...)
 		}
 	}
 	if !m.steady && len(out)*in.Requests > mostSimulated {

@@ -30,14 +30,15 @@ type measured struct {
 	stalling     int // whose handshake is complete for it and not for the server
 	unanswered   bool
 	waits        bool // of a burst nobody is known to have left yet
+	atOnce       int  // of a burst: who was let in without having to ask again
 
 	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
 }
 
 const (
-	// atOnce is within which clients come at the same time, as seen in snapshots a second apart.
-	atOnce = 2 * time.Second
+	// together is within which clients come at the same time, as seen in snapshots a second apart.
+	together = 2 * time.Second
 	// minFinished is up to how many finished requests do not show how long one takes, but of a burst whose latest
 	// answer came so late that a second does not matter: when the burst began and when the answer came
 	// are each known to be in one.
@@ -74,10 +75,10 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 		return m, false
 	}
 	switch {
-	case arrivals.First-arrivals.Last <= atOnce && arrivals.Last >= atOnce:
+	case arrivals.First-arrivals.Last <= together && arrivals.Last >= together:
 		m.spread = arrivals.First - arrivals.Last
 		return m, m.cameAtOnce(l, arrivals)
-	case arrivals.Last <= atOnce && m.span >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled):
+	case arrivals.Last <= together && m.span >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled):
 		return m, m.keepComing(l)
 	}
 	return m, false
@@ -90,7 +91,7 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 	if !m.counted(c, l) || m.span > c.Observed {
 		return false
 	}
-	m.offered = int(arrivals.Clients)
+	m.offered, m.atOnce = int(arrivals.Clients), int(c.Outcomes[model.ClientConnected])
 	if m.finished < 0 {
 		m.finished = int(c.LetIn) - m.inside
 	}

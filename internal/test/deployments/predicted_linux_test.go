@@ -249,13 +249,16 @@ func (p *predictions) hold(c *rig.Case, made rig.Step, after counted) {
 // servedShare is what share of the clients a prediction says will be served, or inside.
 func servedShare(effect string) (share float64, known bool) {
 	then, _, _ := strings.Cut(effect, "; now ")
-	var lost, all int
+	var lost, most, all int
 	switch {
 	case strings.Contains(then, "all are served"), strings.Contains(then, "inside"):
 		return 1, true
 	case regexp.MustCompile(`\d+ % are turned away|: \d+ %`).MatchString(then):
 		_, err := fmt.Sscanf(regexp.MustCompile(`\d+ %`).FindString(then), "%d", &lost)
 		return 1 - float64(lost)/100, err == nil
+	case regexp.MustCompile(`\d+ to \d+ of \d+`).MatchString(then): // a range is taken by its middle
+		_, err := fmt.Sscanf(regexp.MustCompile(`\d+ to \d+ of \d+`).FindString(then), "%d to %d of %d", &lost, &most, &all)
+		return 1 - float64(lost+most)/2/float64(max(1, all)), err == nil
 	}
 	_, err := fmt.Sscanf(regexp.MustCompile(`\d+ of \d+`).FindString(then), "%d of %d", &lost, &all)
 	return 1 - float64(lost)/float64(max(1, all)), err == nil
