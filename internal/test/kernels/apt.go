@@ -31,6 +31,9 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 			return nil, err
 		}
 	}
+	if err := a.configure(); err != nil { // the folder may have been moved
+		return nil, err
+	}
 	if _, err := os.Stat(filepath.Join(dir, "updated")); err == nil {
 		return a, nil
 	}
@@ -40,7 +43,7 @@ func openArchive(ctx context.Context, dir string) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.configure(mirror); err != nil {
+	if err := a.list(mirror); err != nil {
 		return nil, err
 	}
 	if _, err := a.run(ctx, dir, "apt-get", "-q", "update"); err != nil {
@@ -65,11 +68,17 @@ func machinesMirror(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("apt has no mirror of Debian (run apt-get update)")
 }
 
-func (a *archive) configure(mirror string) error {
+// list names the suites of a mirror.
+func (a *archive) list(mirror string) error {
 	var sources strings.Builder
 	for _, suite := range suites() {
 		fmt.Fprintf(&sources, "deb [arch=amd64,arm64 signed-by=%s] %s %s main\n", keyring, mirror, suite)
 	}
+	return os.WriteFile(filepath.Join(a.dir, "sources.list"), []byte(sources.String()), 0o644)
+}
+
+// configure writes apt's settings, whose paths are absolute.
+func (a *archive) configure() error {
 	settings := fmt.Sprintf(`Dir::Etc::SourceList "%[1]s/sources.list";
 Dir::Etc::SourceParts "/dev/null";
 Dir::Etc::Preferences "/dev/null";
@@ -83,7 +92,7 @@ APT::Sandbox::User "root";
 Acquire::Languages "none";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 `, a.dir)
-	for name, text := range map[string]string{"sources.list": sources.String(), "apt.conf": settings, "status": ""} {
+	for name, text := range map[string]string{"apt.conf": settings, "status": ""} {
 		if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o644); err != nil {
 			return err
 		}
