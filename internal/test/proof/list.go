@@ -69,6 +69,11 @@ func All() []Proof {
 			Run: goTest("./internal/handshake/...", "^Test(ManyClients|LongSpoofedFlood|Netem|Sockets)$", "60m"), Covers: clients,
 		},
 		{
+			Name: "bursts", What: "ten bursts of five seconds between two scrapes that are a minute apart: each pages, with its clients", Minutes: 4, Root: true,
+			Needs: slices.Concat(servers, []Need{{"prometheus", "prometheus"}, {"prometheus-alertmanager", "prometheus-alertmanager"}}),
+			Run:   goTest("./internal/test/observability", "^TestLongBurstsBetweenRareScrapes$", "15m"), Covers: slices.Concat(clients, []string{"deploy/prometheus", "internal/promexport", "internal/losses", "internal/test/observability"}), Results: []string{"docs/results/bursts.md"},
+		},
+		{
 			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
 			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
