@@ -168,6 +168,33 @@ func TestFarAway(t *testing.T) {
 	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 }
 
+// Nor is one whose answer to its SYN-ACK comes when the clients' segments have begun to be read, as others are
+// dropped: it is a bare ACK, of which there is no other.
+func TestFarAwayBesideDrops(t *testing.T) {
+	var s *script
+	var made time.Duration
+	s = newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+		if made == 0 {
+			return kernel.Found{Socket: kernel.HalfOpenSocket}
+		}
+		return kernel.Found{Socket: kernel.Connection, HasInfo: true, Quiet: s.at - made}
+	}})
+	s.syn()
+	s.synAck()
+	s.wait(.05)
+	s.tracker.Widen(true)
+	s.tracker.Drops(port, 0, time.Minute)
+	s.wait(.25)
+	s.acked()
+	made = s.at
+	s.tracker.Ask(s.at)
+	for range 20 {
+		s.wait(.25)
+		s.tracker.Advance(s.at)
+	}
+	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
+}
+
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.
 func TestForgottenWhileAsking(t *testing.T) {
 	s := newScript(t, Options{})

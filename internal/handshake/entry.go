@@ -25,7 +25,8 @@ const (
 )
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
-// has for it now says whether it was let in. all: none of its segments since the SYN-ACK was not read.
+// has for it now says whether it was let in. all: none of its segments since the SYN-ACK was not read;
+// else the first that is read may not be its answer to that, unless it is a bare ACK.
 func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bool) {
 	sent := s.Seq - a.isn - 1
 	if a.replies == 0 || s.Flags&packet.FlagACK == 0 || sent >= maxUpload {
@@ -40,7 +41,7 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	} else if !a.acknowledges(s) {
 		return false
 	}
-	if first && a.repeats == 0 && all { // else the answer to the SYN-ACK may not have been read
+	if first && a.repeats == 0 && (all || a.answersSYNACK(s)) {
 		came := now
 		if a.has(inside | late) { // this was not it
 			came = min(now, a.entered)
@@ -60,6 +61,12 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 		a.lastIn = now
 	}
 	return !a.has(inside|late) || a.pending()
+}
+
+// answersSYNACK reports whether a segment is a client's answer to its only SYN-ACK: nobody sends a bare ACK
+// before any data once more.
+func (a *attempt) answersSYNACK(s *packet.Segment) bool {
+	return !a.supposed() && s.Flags == packet.FlagACK && s.Payload == 0 && s.Seq == a.isn+1 && s.Ack == a.serverISN+1
 }
 
 // shutsDown reports whether a FIN is that of a client which has only shut down its side (shutdown(2)): it

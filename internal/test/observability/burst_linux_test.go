@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,7 +72,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	running.Wait()
 	pages := func() map[string]Notification {
 		out := make(map[string]Notification)
-		for _, n := range s.told("pager", "tcpdiag-rare") {
+		for _, n := range slices.Backward(s.told("pager", "tcpdiag-rare")) {
 			if n.Labels["alertname"] == "TcpdiagBacklogOverflow" && n.Status == "firing" {
 				out[n.Labels["listener"]] = n
 			}
