@@ -70,6 +70,7 @@ const (
 	sentAfter                    // the server sent an answer and its FIN after the client's FIN
 	received                     // the client acknowledged data of the server
 	wasStalled                   // it is counted as that
+	waited                       // its connection ended long after its FIN
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

@@ -200,7 +200,8 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 		a.signs |= talked
 	}
 	a.showsSocket(mark(a.first, at))
-	a.signs |= answered | closed
+	a.signs |= answered
+	a.ends(at, closed)
 	switch {
 	case sent == 0 || a.has(left):
 	case !a.has(finished | shut):

@@ -47,6 +47,48 @@ func TestAnswerAfterTheClientsFIN(t *testing.T) {
 	}
 }
 
+// Who sends something and its FIN at once is a check, as by the PROXY protocol's line, if its connection ends soon. Where
+// the server comes to that late it may be one that has shut down its side alone, waits for its answer, and
+// gives up without a packet: it has sent a request, and got none.
+func TestCheckOrHalfClosing(t *testing.T) {
+	const request = 100
+	rejects := func(s *script) {
+		s.out(packet.FlagFIN|packet.FlagACK, serverISN+401, s.isn+request+2)
+		s.in(packet.FlagRST, s.isn+request+2, 0)
+	}
+	resets := func(s *script) { s.out(packet.FlagRST|packet.FlagACK, serverISN+1, s.isn+request+2) }
+	closes := func(s *script) { s.out(packet.FlagFIN|packet.FlagACK, serverISN+1, s.isn+request+2) }
+	for _, tt := range []struct {
+		name string
+		late float64 // seconds
+		play func(s *script)
+		want outcome.Answers
+	}{
+		{"it rejects the answer", .3, rejects, outcome.Answers{Checks: 1}},
+		{"the server resets it", .3, resets, outcome.Answers{Checks: 1}},
+		{"the server sends nothing", .3, closes, outcome.Answers{Checks: 1}},
+		{"it rejects an answer that comes late", 3, rejects, outcome.Answers{Unanswered: 1}},
+		{"the server resets it late", 3, resets, outcome.Answers{Unanswered: 1}},
+		{"the server sends nothing, and ends late", 3, closes, outcome.Answers{Unanswered: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, Options{})
+			s.syn()
+			s.synAck()
+			s.acked()
+			s.has(kernel.Connection)
+			s.wait(.003)
+			s.in(packet.FlagFIN|packet.FlagACK, s.isn+request+1, serverISN+1)
+			s.wait(tt.late)
+			tt.play(s)
+			s.has(kernel.NoSocket)
+			e := s.ends()
+			require.Equal(t, tt.want, e.Answers)
+			require.Equal(t, just(outcome.Connected), e.Clients)
+		})
+	}
+}
+
 // So it may while it is not let in: it has not left, as long as its kernel repeats what it sent.
 func TestShutBeforeItIsLetIn(t *testing.T) {
 	const request, response = 100, 400

@@ -68,7 +68,7 @@ func (a *attempt) serverReset(at time.Duration, s *packet.Segment) (deadline tim
 		case sent > 0 && !a.has(finished|left):
 			a.signs |= served | closed
 		case a.has(finished | left | counted):
-			a.signs |= closed
+			a.ends(at, closed)
 		default:
 			a.signs |= wasReset
 			a.ended = mark(a.first, at)
@@ -103,7 +103,8 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 		a.signs |= rejected
 		return at + firstPatience, true
 	case s.Seq-a.isn-1 < maxFlight:
-		a.signs = a.signs&^rejected | answered | left
+		a.signs = a.signs&^rejected | answered
+		a.ends(at, left)
 		if a.ended == 0 {
 			a.ended = mark(a.first, at)
 		}
