@@ -106,26 +106,13 @@ func (t *Tracker) answer(a *attempt) {
 	t.judge(a, a.letIn(), answer)
 }
 
-const (
-	// leftAtOnceIn is how soon after it was let in, without a delay, a client ends its connection that never waited
-	// for an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
-	leftAtOnceIn = 10
-	// waitsFor is how long after its FIN the end of a client's connection comes that may have waited for an answer: it
-	// may have shut down its side alone, and given up meanwhile, of which no packet tells.
-	waitsFor = 1000
-)
+// leftAtOnceIn is how soon after it was let in, without a delay, a client ends its connection that never waited
+// for an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
+const leftAtOnceIn = 10
 
 // leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side, nor had to wait for one.
 func (a *attempt) leftAtOnce() bool {
 	return a.has(left|closed) && !a.has(waited) && a.letIn() == outcome.Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
-}
-
-// ends takes in that a client or the server has ended the connection for good.
-func (a *attempt) ends(at time.Duration, how signs) {
-	if a.has(finished|shut) && !a.has(left|closed) && mark(a.first, at) >= a.ended+waitsFor {
-		a.signs |= waited
-	}
-	a.signs |= how
 }
 
 // answer is known when nothing more of a client is awaited.

@@ -22,6 +22,9 @@ const (
 	pendingFIN = 20
 	// shutAfter is how soon behind its handshake a client ends its side that waits for the answer.
 	shutAfter = 50
+	// waitsFor is how long after its FIN the end of a client's connection comes that may have waited for an answer: it
+	// may have shut down its side alone, and given up meanwhile, of which no packet tells.
+	waitsFor = 1000
 )
 
 // segment takes in any other segment of the client than SYN and RST. ask: what the kernel
@@ -185,6 +188,14 @@ func (a *attempt) found(from, now uint32, f *kernel.Found) {
 		a.signs |= answered
 		a.enter(entered, true)
 	}
+}
+
+// ends takes in that a client or the server has ended the connection for good.
+func (a *attempt) ends(at time.Duration, how signs) {
+	if a.has(finished|shut) && !a.has(left|closed) && mark(a.first, at) >= a.ended+waitsFor {
+		a.signs |= waited
+	}
+	a.signs |= how
 }
 
 // serverEnds takes in the server's FIN: only a socket sends one.
