@@ -1,8 +1,10 @@
 package assemble
 
 import (
+	"math"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
@@ -18,6 +20,8 @@ const (
 	// nearby is how long after a drop a reading may be made that says that nothing
 	// was full. One from before it says nothing: a server fills in less.
 	nearby = 1500 * time.Millisecond
+	// atOnce is how long a burst lasts at most in which no client is served.
+	atOnce = 100 * time.Millisecond
 )
 
 // witness is what is known around the drops of a listener.
@@ -28,6 +32,7 @@ type witness struct {
 	before     moment          // the listener with the readings before
 	previous   moment          // the last at the listener that stood there before
 	judgements []facts.Reading[evidence.Judgement]
+	counted    []facts.Reading[*connections.Found]
 	full       time.Time // since when its queue is full, zero while it is not
 	t          reading.Thresholds
 }
@@ -54,10 +59,10 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 		return model.CauseAcceptQueue, model.EvidenceNone, true
 	}
 	j, pending := w.judgement(d)
-	if j.Strength == evidence.StrengthAcceptor || j.Strength == evidence.StrengthFiles || j.Strength == evidence.StrengthProcess {
-		return j.Cause, model.Evidence(j.Strength), true
-	}
 	waits := w.now.Sub(d.Since) < causePatience && !w.final
+	if j.Strength == evidence.StrengthAcceptor || j.Strength == evidence.StrengthFiles || j.Strength == evidence.StrengthProcess {
+		return w.ofBurst(d, j.Cause, model.Evidence(j.Strength), waits)
+	}
 	if waits && (pending || !w.read(d.Since) && !w.stands(d.Since)) {
 		return "", "", false
 	}
@@ -65,7 +70,52 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 	if c == model.CauseAcceptQueue && waits { // what is missing may still be read
 		return "", "", false
 	}
-	return c, e, known
+	return w.ofBurst(d, c, e, waits)
+}
+
+// ofBurst is the cause of a drop that c seems to be. Of a burst that is said to have come faster
+// than it was accepted, and is so large that most of it would have met maxConnections however fast
+// the acceptor is, it is that limit where a count of the connections right after it shows them
+// all taken. A count that comes later shows no room: who was let in may have been served by then.
+func (w *witness) ofBurst(d losses.Drop, c model.Cause, e model.Evidence, waits bool) (model.Cause, model.Evidence, bool) {
+	if c != model.CauseSlowAccept && c != model.CauseCPUSaturated || d.Until.Sub(d.Since) > atOnce || d.Packets <= 2*w.roomBefore(d) {
+		return c, e, true
+	}
+	var first time.Time // of the counts after it
+	for _, r := range w.counted {
+		if r.At.Before(d.Since) || !r.At.Before(d.Until.Add(nearby)) {
+			continue
+		}
+		if r.Value.Counts.SlotsInUse() >= model.ConnectionsReached(w.listener.Connector.MaxConnections.Value) {
+			if c, e, known := w.byPhases(w.before, w.listener, d); c == model.CauseKeepAliveIdle {
+				return c, e, known
+			}
+			return model.CauseMaxConnections, model.EvidencePhases, true
+		}
+		if first.IsZero() {
+			first = r.At
+		}
+	}
+	switch {
+	case first.IsZero() && waits:
+		return "", "", false
+	case e == model.EvidencePhases && (first.IsZero() || first.After(d.Until.Add(atOnce))):
+		return model.CauseAcceptQueue, model.EvidenceNone, true
+	}
+	return c, e, true
+}
+
+// roomBefore is how many more clients could be held when a burst came, at most.
+func (w *witness) roomBefore(d losses.Drop) uint64 {
+	if reading.ConnectionLimit(w.listener) != reading.LimitKnown {
+		return math.MaxUint64 / 2
+	}
+	most := w.listener.Connector.MaxConnections.Value
+	if b := w.before.Listener; b != nil && b.Connections != nil && !b.Connections.At.After(d.Since) && d.Since.Sub(b.Connections.At) < nearby {
+		n, _ := b.Taken()
+		most = max(0, most-n)
+	}
+	return uint64(most)
 }
 
 // judgement is the first on a reading taken after a drop that names a limit, else

@@ -104,10 +104,10 @@ func (d *Draft) witnessOf(l *model.Listener) *witness {
 	if before.Listener != nil {
 		before.Listener = d.previous(l).put(before.Listener)
 	}
-	judgements := d.f.Judgements[l.ID]
+	judgements, counted := d.f.Judgements[l.ID], d.f.Connections[l.ID]
 	return &witness{
 		now: d.Time, final: d.opt.Final, listener: l, before: before, previous: h.previous,
-		judgements: judgements.List, full: d.earlier[l.ID].since(), t: d.opt.Thresholds,
+		judgements: judgements.List, counted: counted.List, full: d.earlier[l.ID].since(), t: d.opt.Thresholds,
 	}
 }
 

@@ -70,8 +70,11 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.unread(s)
 	case phase == model.InService && s.HasInfo:
 		f.Counts.InServiceFor = max(f.Counts.InServiceFor, s.Info.LastDataRecv)
-	case phase == model.Idle && silent(&s.Info):
+	case phase == model.Idle && silent(&s.Info) && s.Info.LastDataRecv >= requestWithin:
 		f.Counts.Silent++
+	case phase == model.Idle && silent(&s.Info):
+		f.quiet.add(s.Info.LastDataRecv)
+		f.Counts.MaybeBusy++
 	case phase == model.Idle:
 		f.quiet.add(min(s.Info.LastDataRecv, s.Info.LastDataSent))
 		if maybeBusy(&s.Info) {
@@ -87,6 +90,10 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		f.Counts.ClosedIdle++
 	}
 }
+
+// requestWithin is how long a connection that has just been made is not called idle: its first
+// request is on the way. Its last_data_recv is the time of the handshake (tcp_create_openreq_child).
+const requestWithin = time.Second
 
 // unacknowledgedAfter are repetitions one after the other without an answer: a second and
 // more has gone by then (TCP_RTO_MIN, doubled each time).

@@ -115,3 +115,19 @@ func TestMaybeBusy(t *testing.T) {
 		})
 	}
 }
+
+// A connection without a byte is silent after a second: until then its request is on the way.
+func TestSilent(t *testing.T) {
+	for age, want := range map[time.Duration][3]int{ // idle, silent, may be busy
+		0:                      {1, 0, 1},
+		900 * time.Millisecond: {1, 0, 1},
+		time.Second:            {1, 1, 0},
+		time.Hour:              {1, 1, 0},
+	} {
+		var f Found
+		f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 1, HasInfo: true, Info: sockdiag.TCPInfo{LastDataRecv: age, LastDataSent: age, LastAckRecv: age}})
+		c := f.Behind(nil)
+		require.Equal(t, want, [3]int{c.Phases[model.Idle], c.Silent, c.MaybeBusy}, age)
+		require.Equal(t, c.Phases[model.Idle], c.Silent+sum(f.quiet[:]))
+	}
+}

@@ -21,12 +21,13 @@ type pending struct {
 // Drop is what Settle asks about.
 type Drop struct {
 	Since, Until time.Time
+	Packets      uint64
 	Previous     bool // of the listener that was there before
 	repeated     bool
 }
 
 func (p *pending) drop() Drop {
-	return Drop{Since: p.since, Until: p.until, Previous: p.previous, repeated: p.repeated}
+	return Drop{Since: p.since, Until: p.until, Packets: p.Packets, Previous: p.previous, repeated: p.repeated}
 }
 
 // provisional is the cause shown until the cause is known.

@@ -43,7 +43,7 @@ type Connections struct {
 	// ClosedIdle of the ClientClosed had nothing in hand: a keep-alive connection
 	// that was idle, or a probe that asked nothing.
 	ClosedIdle int
-	// Silent of the Idle have sent nothing since they were connected
+	// Silent of the Idle have sent nothing since they were connected, a second ago and more
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.
 	Silent int
@@ -51,7 +51,8 @@ type Connections struct {
 	// clients that ask again and again, streams, or WebSockets that talk.
 	Recent int
 	// MaybeBusy of the Idle have been used within the last two seconds, and may be in
-	// service: between two pieces of a response, or by a tie of request and response.
+	// service: between two pieces of a response, or by a tie of request and response; or they have
+	// been connected within the last second, and their first request is on the way.
 	MaybeBusy int
 	// Outlived of the Unclassified were answered, and have been quiet for longer than
 	// keepAliveTimeout lets a connection wait for its next request: upgraded ones
