@@ -138,5 +138,6 @@ func TestRefusedInTheWrongNamespace(t *testing.T) {
 	l.Elsewhere.Others = 30
 	v = Judge(e, reading.DefaultThresholds())
 	require.Contains(t, v.Summary, "java 2024 of shop/orders-7 listens on 8080 in another network namespace, and somebody in 30 more")
-	require.Contains(t, v.Answer.Do[0].Command, "--all-namespaces --port 8080", "one of many is not the one that was meant")
+	require.Contains(t, v.Answer.Do[0].Command, "ss -Hltnp sport = :8080", "they came here")
+	require.Contains(t, v.Answer.Do[2].Command, "--all-namespaces --port 8080", "one of many is not the one that was meant")
 }

@@ -18,10 +18,10 @@ func noListener() Cause {
 			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), ElsewhereFact(s), words.ResetNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			if s.OnlyElsewhere() {
+			if s.OnlyElsewhere() && !askedHere(s) {
 				return "Ask that network namespace: " + elsewhereCommand(s) + ". Or, if this one was meant: the application is down here, still starting, or bound to another address or port."
 			}
-			return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux."
+			return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux." + orElsewhere(s)
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
 			return noListenerSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
@@ -57,12 +57,29 @@ func elsewhereCommand(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("sudo tcpdiag snapshot --pid %v", s.Now.Elsewhere.PID)
 }
 
-func noListenerSteps(s *symptoms.Symptoms) []model.Step {
+// askedHere means that clients were refused in this namespace, and the port is listened on in so many
+// others that none of them is the one that was meant.
+func askedHere(s *symptoms.Symptoms) bool {
+	c := s.Clients()
+	return c != nil && c.Outcomes[model.ClientRefused] > 0 && s.Now.Elsewhere != nil && s.Now.Elsewhere.Others > 0
+}
+
+// orElsewhere is what else may be meant: clients came here, perhaps since nothing leads them there.
+func orElsewhere(s *symptoms.Symptoms) string {
+	if !s.OnlyElsewhere() {
+		return ""
+	}
+	return " If the other namespace is meant, ask that one: " + elsewhereCommand(s) + "; what leads its clients there (a published port, a Service) does not."
+}
+
+func noListenerSteps(s *symptoms.Symptoms) (do []model.Step) {
+	if !s.OnlyElsewhere() || askedHere(s) {
+		do = append(do,
+			advice.Command("See which addresses and ports are listened on: it may be bound to another", phrase.Sprintf("ss -Hltnp sport = :%v; ss -ltnp", s.Now.Port)),
+			advice.Action("Read the application's log: it is down, or still starting"))
+	}
 	if s.OnlyElsewhere() {
-		return []model.Step{advice.Command("Look into the network namespace in which it listens", elsewhereCommand(s))}
+		do = append(do, advice.Command("Look into the network namespace in which it listens", elsewhereCommand(s)))
 	}
-	return []model.Step{
-		advice.Command("See which addresses and ports are listened on: it may be bound to another", phrase.Sprintf("ss -Hltnp sport = :%v; ss -ltnp", s.Now.Port)),
-		advice.Action("Read the application's log: it is down, or still starting"),
-	}
+	return do
 }
