@@ -57,8 +57,8 @@ func elsewhereCommand(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("sudo tcpdiag snapshot --pid %v", s.Now.Elsewhere.PID)
 }
 
-// askedHere means that clients were refused in this namespace, and the port is listened on in so many
-// others that none of them is the one that was meant.
+// askedHere means that clients were refused in this namespace, and the port is listened on in several
+// others: none of them is known to be the one that was meant.
 func askedHere(s *symptoms.Symptoms) bool {
 	c := s.Clients()
 	return c != nil && c.Outcomes[model.ClientRefused] > 0 && s.Now.Elsewhere != nil && s.Now.Elsewhere.Others > 0
