@@ -17,6 +17,9 @@ type counts struct {
 
 	answered, checks, letIn float64
 	open                    float64 // began, and it is not known yet how they end: of some it takes minutes
+	// inHand were let in, and have had no answer nor left, for all that the kernel sees: who has left while the
+	// server's buffer is full of an upload that nobody reads cannot say so.
+	inHand float64
 }
 
 func (w *world) count() (n counts) {
@@ -36,7 +39,7 @@ func (w *world) count() (n counts) {
 
 // total reads what the listener's totals have beside the metrics; as it was where there are none now.
 func (n *counts) total(w *world) {
-	n.unclear, n.answered, n.checks, n.letIn = w.said.unclear, w.said.answered, w.said.checks, w.said.letIn
+	n.unclear, n.answered, n.checks, n.letIn, n.inHand = w.said.unclear, w.said.answered, w.said.checks, w.said.letIn, 0
 	text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
 	if err != nil {
 		return // it has no snapshot yet
@@ -51,6 +54,8 @@ func (n *counts) total(w *world) {
 		n.unclear, n.answered, n.checks, n.letIn = float64(*c.Unclear), float64(*c.Answered), float64(*c.Checks), float64(c.LetIn)
 		decided := c.Connected + c.Delayed + c.GaveUp + c.Stalled + c.Reset + c.HalfOpen + c.Undecided + uint64(n.refused)
 		n.open = float64(c.Begun - min(c.Begun, decided))
+		ended := *c.Answered + *c.Unanswered + *c.Checks + *c.Unclear + c.Reset
+		n.inHand = float64(c.LetIn - min(c.LetIn, ended))
 	}
 }
 
@@ -64,7 +69,7 @@ func (w *world) compare(a *account) (text, bad, vague string) {
 	for deadline := time.Now().Add(30 * time.Second); ; w.Wait(500 * time.Millisecond) {
 		now, late := w.count(), time.Now().After(deadline)
 		if !late {
-			now.open = 0 // it is awaited
+			now.open, now.inHand = 0, 0 // it is awaited
 		}
 		if text, bad, vague = w.draw.differ(n, now, w.said); bad == "" || late {
 			return text, bad, vague
@@ -112,6 +117,9 @@ func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague strin
 	if d.answersCountable() {
 		want := n[unanswered] + n[reset]
 		unclear := max(0, int(now.unclear-before.unclear)) + int(now.open)
+		if d.handler == "upload" {
+			unclear += int(now.inHand)
+		}
 		if early := int(before.open); inside > want { // those of the draw before, of whom it was not known
 			inside = max(want, inside-early)
 		}
