@@ -56,8 +56,10 @@ func (j *judge) losingCause() model.Cause {
 	}
 	c := j.lossCause()
 	onlyFull := c == model.CauseNone || c == model.CauseAcceptQueue || c == model.CauseSlowAccept
-	if (onlyFull || c == model.CauseCPUSaturated) && j.holds(causes.Surely) == model.CauseNotAccepting {
-		return model.CauseNotAccepting
+	if onlyFull || c == model.CauseCPUSaturated {
+		if present := j.holds(causes.Surely); present == model.CauseNotAccepting || present == model.CauseNotReading {
+			return present
+		}
 	}
 	switch c {
 	case model.CauseNone, model.CauseAcceptQueue:
@@ -82,13 +84,27 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	}
-	if (c == model.CauseSlowAccept || c == model.CauseAcceptQueue) && j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) {
-		return model.CauseMaxThreads
+	if j.s.ThreadsFull && reading.AcceptsWithWorkers(j.s.Now) && j.forWantOfWorkers(c) {
+		return j.presentCause()
 	}
 	if e := j.entry(c); e.Excluded(j.s) {
 		return model.CauseNone
 	}
 	return j.named(c)
+}
+
+// forWantOfWorkers: packets that were counted under this cause were dropped while all workers served requests and
+// none was left to accept: it takes a connection only when it is done with another, as at a limit of these.
+func (j *judge) forWantOfWorkers(c model.Cause) bool {
+	switch c {
+	case model.CauseSlowAccept, model.CauseAcceptQueue:
+		return true
+	case model.CauseCPUSaturated:
+		return !j.s.ShortOfCPU()
+	case model.CauseMaxConnections:
+		return !j.s.ConnectionsFull && reading.ConnectionLimit(j.s.Now) == reading.LimitKnown
+	}
+	return false
 }
 
 // stoppedOrStalled: the process did not run between the snapshots, and clients wait.

@@ -56,7 +56,11 @@ func (j *judge) reason(v model.Verdict) string {
 	case v.Cause == model.CauseNone && j.s.Losses().DroppedPackets > 0:
 		full = " at a full accept queue"
 	}
-	return full + j.because(v)
+	because := j.because(v)
+	if because == "" && v.Status == model.StatusLosing && j.s.Losses().DroppedPackets > 0 && (v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool) {
+		because = " while " + words.WaitOf(j.s) // whose workers accept
+	}
+	return full + because
 }
 
 // because is the reason alone.

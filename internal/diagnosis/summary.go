@@ -45,10 +45,7 @@ func (j *judge) whyFailed(v model.Verdict) string {
 	case because != "":
 		return because
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:
-		if w := &j.s.Waits; !w.Virtual && !w.Shared() {
-			return phrase.Sprintf("of %s %s", phrase.Count(w.Busy, "busy thread"), words.Wait(j.s))
-		}
-		return words.Wait(j.s)
+		return words.WaitOf(j.s)
 	case v.Cause == model.CauseExecutorQueue:
 		return j.executorPhrase()
 	case v.Cause == model.CauseEphemeralPorts:
@@ -159,6 +156,10 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 		return phrase.Capital(causes.ResetPhrase(j.s)) + "."
 	case model.CauseNotReading:
 		return "No request can be served" + j.reason(v) + "."
+	case model.CauseJVMPause:
+		if j.high() == model.CauseJVMPause {
+			return phrase.Capital(words.Pause(j.s)) + "; whether clients wait for an answer cannot be seen (" + words.WhyHidden(j.s.Now.Connector) + ")."
+		}
 	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
 		return phrase.Capital(words.Stage(j.s, v.Cause)) + "."
 	case model.CauseExecutorQueue:

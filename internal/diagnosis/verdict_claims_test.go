@@ -121,6 +121,22 @@ func pollerless(waiting int) look {
 	return tomcat(100, 8192, 100).pool(30).waiting(waiting).do(func(l *model.Listener) { l.Connector.WithoutPoller = true })
 }
 
+func limited(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connector.MaxConnections.Value = n }
+}
+
+// dropsOver is an agent's look at what came after packets were dropped for want of connections: of the clients that
+// began in 10 s some were let in; others gave up meanwhile.
+func dropsOver(begun, letIn, gaveUp uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		c := model.Clients{AfterDrops: true, Waiting: l.Losses.Clients.Waiting, Observed: 10 * time.Second}
+		c.Begun, c.Outcomes[model.ClientConnected], c.Outcomes[model.ClientGaveUp] = begun, letIn, gaveUp
+		l.Lately = &model.Lately{Span: 10 * time.Second, Losses: model.Losses{Clients: &c}}
+		l.Recent = &model.Recent{Packets: 116, Cause: model.CauseMaxConnections}
+		l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(l.AcceptQueue.Capacity()), 20*time.Second
+	}
+}
+
 // gated is a server whose threads wait in a valve.
 func gated() look {
 	return tomcat(12, 8192, 100).pool(12).inService(12).waiting(28).do(func(l *model.Listener) {
@@ -246,6 +262,18 @@ func scenariosClaims() []scenario {
 		{
 			name: "the poller's thread is not there, and requests wait", status: saturated, cause: model.CauseNotReading,
 			now: pollerless(5), before: pollerless(5),
+		},
+		{
+			name: "the same, and all threads wait for the rest of a body", status: saturated, cause: model.CauseNotReading, chain: chainOf(threads),
+			now: pollerless(46).pool(3).inService(3).do(func(l *model.Listener) { l.Connector.MaxThreads.Value = 3 }), before: pollerless(40).pool(3).inService(3).do(func(l *model.Listener) { l.Connector.MaxThreads.Value = 3 }),
+		},
+		{
+			name: "the same, and all connections are taken", status: losing, cause: model.CauseNotReading, chain: chainOf(acceptQueue, maxConns),
+			now: pollerless(60).do(limited(60)).queue(101, 2*time.Second).lost(maxConns, syn, 20), before: pollerless(60).do(limited(60)).queue(101, time.Second),
+		},
+		{
+			name: "the same, and their limit is not known", status: losing, cause: model.CauseNotReading, chain: chainOf(acceptQueue),
+			now: pollerless(60).do(noLimits).queue(101, 2*time.Second).lost(acceptQueue, syn, 20), before: pollerless(60).do(noLimits).queue(101, time.Second),
 		},
 		{
 			name: "the poller's thread is not there, and nobody waits", status: warning, cause: model.CauseNotReading,
@@ -495,6 +523,14 @@ func scenariosClaims() []scenario {
 			now: fresh().lost(maxConns, syn, 16).do(outcome(model.ClientGaveUp, 31)).do(stillTry(146)).do(func(l *model.Listener) {
 				l.Recent, l.Losses.Clients.AfterDrops = &model.Recent{Packets: 16, Cause: maxConns}, true
 			}), before: fresh(),
+		},
+		{
+			name: "clients that begin now get no answer, and the listener drops nothing any more", status: losing, cause: model.CauseBeforeListener, chain: chainOf(),
+			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(75, 48, 16)), before: fresh().do(stillTry(9)),
+		},
+		{
+			name: "clients give up whose packets were dropped, and who begins now is let in", status: losing, cause: maxConns, chain: chainOf(),
+			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(49, 48, 16)), before: fresh().do(stillTry(9)),
 		},
 		{
 			name: "as many gave up as packets were dropped", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -10,6 +11,12 @@ import (
 // What people confuse.
 func scenariosConfused() []scenario {
 	nio2 := func(l *model.Listener) { l.Connector.Protocol = "http-nio2" }
+	atPeer := func(l *model.Listener) {
+		l.Process.Downstream = &model.Downstream{
+			Workers: &model.Workers{Threads: 6},
+			Peers:   []model.Peer{{Address: netip.MustParseAddrPort("10.0.3.7:5432"), Connections: 6, InFlight: 6, Workers: new(6), AllInRow: 2, Mean: time.Second, Oldest: 2 * time.Second}},
+		}
+	}
 	tls := func(l *model.Listener) { l.Connector.TLS, l.Connector.Protocol = true, "https-jsse-nio" }
 	return []scenario{
 		{
@@ -125,6 +132,31 @@ func scenariosConfused() []scenario {
 			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
 		},
 		{
+			name: "NIO2 the same, and a worker waited for a CPU when it accepted", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),
+			now:    tomcat(6, 8192, 17).do(nio2).pool(6).with(model.Streaming, 6).waiting(1).queue(18, 4*time.Second).lost(model.CauseCPUSaturated, syn, 32).lost(model.CauseSlowAccept, syn, 50),
+			before: tomcat(6, 8192, 17).do(nio2).pool(6).with(model.Streaming, 6).waiting(1).queue(18, 3*time.Second),
+		},
+		{
+			name: "NIO2 the same: a connection is taken only as another ends", status: losing, cause: threads, chain: chainOf(acceptQueue, maxConns, threads),
+			now:    tomcat(11, 16, 100).do(nio2).pool(11).inService(11).waiting(1).queue(101, 4*time.Second).lost(maxConns, syn, 39),
+			before: tomcat(11, 16, 100).do(nio2).pool(11).inService(11).waiting(1).queue(101, 3*time.Second),
+		},
+		{
+			name: "uploads look as if they waited, and threads for a CPU", status: saturated, cause: threads, chain: chainOf(threads),
+			now:    tomcat(10, 14, 100).pool(10).inService(5).waiting(9).do(totals(0, 0, 3200*time.Millisecond)),
+			before: tomcat(10, 14, 100).pool(10).inService(5).waiting(9).do(totals(0, 0, 0)),
+		},
+		{
+			name: "NIO2 the same, and all of them wait for a CPU", status: losing, cause: model.CauseCPUSaturated, chain: chainOf(acceptQueue, threads),
+			now:    tomcat(6, 8192, 17).do(nio2).pool(6).inService(6).do(totals(0, 0, 4*time.Second)).queue(18, 4*time.Second).lost(model.CauseCPUSaturated, syn, 32),
+			before: tomcat(6, 8192, 17).do(nio2).pool(6).inService(6).do(totals(0, 0, 0)).queue(18, 3*time.Second),
+		},
+		{
+			name: "NIO2 the same, and all of them wait for a backend", status: losing, cause: model.CauseDownstream, chain: chainOf(acceptQueue, threads, model.CauseDownstream),
+			now:    tomcat(6, 8192, 17).do(nio2).do(atPeer).pool(6).inService(6).queue(18, 4*time.Second).lost(model.CauseSlowAccept, syn, 30),
+			before: tomcat(6, 8192, 17).do(nio2).do(atPeer).pool(6).inService(6).queue(18, 3*time.Second),
+		},
+		{
 			name: "NIO with the same numbers: something else holds the acceptor up", status: warning,
 			now:      tomcat(6, 60, 100).pool(6).inService(6).queue(22, 4*time.Second),
 			before:   tomcat(6, 60, 100).pool(6).inService(6).queue(22, 3*time.Second),
@@ -199,6 +231,7 @@ func uncounted(l *model.Listener) { l.Connections.Reset = nil }
 func scenariosStalls() []scenario {
 	loaded := func() look { return tomcat(200, 8192, 100).pool(120).inService(60).do(totals(0, 0, 0)) }
 	stop := func(l *model.Listener) { l.Process.Stopped = true }
+	encrypted := func(l *model.Listener) { l.Connector.TLS = true }
 	full := func(k look) look { return k.queue(101, 1800*time.Millisecond) }
 	return []scenario{
 		{
@@ -208,6 +241,18 @@ func scenariosStalls() []scenario {
 		{
 			name: "F4 stopped with all connections taken", status: saturated, cause: model.CauseJVMPause, chain: chainOf(maxConns),
 			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(stop),
+		},
+		{
+			name: "stopped behind HTTPS: whether anybody waits cannot be seen", status: warning, cause: model.CauseJVMPause, chain: chainOf(),
+			now: tomcat(200, 60, 100).do(encrypted).with(model.Unclassified, 4).do(stop), before: tomcat(200, 60, 100).do(encrypted).with(model.Unclassified, 4).do(stop),
+		},
+		{
+			name: "the same, and nobody is connected", status: ok, codes: []string{"process_stopped"},
+			now: tomcat(200, 60, 100).do(encrypted).do(stop), before: tomcat(200, 60, 100).do(encrypted).do(stop),
+		},
+		{
+			name: "the same, stopped at one look", status: ok,
+			now: tomcat(200, 60, 100).do(encrypted).with(model.Unclassified, 4).do(stop), before: tomcat(200, 60, 100).do(encrypted).with(model.Unclassified, 4),
 		},
 		{
 			name: "F4 a long collection", before: loaded(), now: full(loaded()).do(totals(1900*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 210),

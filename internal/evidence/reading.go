@@ -121,4 +121,7 @@ type Phases struct {
 
 	MaxConnections Value[int] // negative: no limit
 	Uncertain      bool       // the limit may be overruled by what could not be read
+
+	// ByWorkers: a worker takes the next connection (NIO2), when it is done with another.
+	ByWorkers bool
 }

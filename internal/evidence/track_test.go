@@ -100,8 +100,10 @@ func TestTurnover(t *testing.T) {
 		walks   []walk
 		does    Activity
 		partial bool
+		nio2    bool
 		want    int
 	}{
+		"workers accept":                 {walks: steady(6, 1, 2, 3, 4, 5, 6), does: Unknown, nio2: true},
 		"others in each":                 {walks: steady(6, 1, 2, 3, 4, 5, 6), does: Unknown, want: 20},
 		"one is free for a moment":       {walks: append(steady(4, 1, 2, 3, 4), walk{19, 3, 5}, walk{20, 3, 6}), does: Unknown, want: 20},
 		"others twice":                   {walks: steady(6, 1, 1, 2, 2, 3), does: Asleep, want: 20},
@@ -119,7 +121,7 @@ func TestTurnover(t *testing.T) {
 		for i, w := range tt.walks {
 			r := at(time.Duration(i)*180*ms, does(tt.does), func(r *Reading) { r.Queued = Known(w.queued) },
 				acceptor(func(a *Acceptor) { a.Switches += uint64(i) }))
-			last = track.Judge(r, Phases{Walked: true, SlotsInUse: w.held, Set: w.set, Partial: tt.partial}, causes.OfMoment)
+			last = track.Judge(r, Phases{Walked: true, SlotsInUse: w.held, Set: w.set, Partial: tt.partial, ByWorkers: tt.nio2}, causes.OfMoment)
 		}
 		require.Equal(t, tt.want, last.Turned, name)
 		if tt.want > 0 {

@@ -15,7 +15,7 @@ const (
 // turnover is a time in which clients wait, and each walk finds as many connections held as the
 // one before, and others: each has taken the slot of one that ended. That is what a connection
 // latch looks like from outside (LimitLatch.countUpOrAwait), whoever may read the acceptor. It
-// needs no limit to be known.
+// needs no limit to be known. Where workers accept, the same is so because all of these are busy.
 type turnover struct {
 	slots   int
 	walks   int // that found as many
@@ -29,7 +29,7 @@ type turnover struct {
 
 // take takes a reading in, and the nearest walk.
 func (t *turnover) take(r *Reading, p *Phases) {
-	if !r.Queued.Known || r.Queued.V == 0 || r.Stopped.V || p.Partial || !p.Walked || p.Age > roomAge {
+	if !r.Queued.Known || r.Queued.V == 0 || r.Stopped.V || p.Partial || !p.Walked || p.Age > roomAge || p.ByWorkers {
 		*t = turnover{}
 		return
 	}

@@ -128,6 +128,10 @@ func (c *Connector) Times(processes int) *Connector {
 	return &all
 }
 
+// AcceptsWithWorkers means that NIO2 has no acceptor thread, a worker takes the next connection
+// (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
+func (c *Connector) AcceptsWithWorkers() bool { return strings.HasSuffix(c.Protocol, "-nio2") }
+
 // KeepAlive is how long a connection may wait for its next request. Unset, it is
 // connectionTimeout (AbstractProtocol.getKeepAliveTimeout); nil where neither is known.
 func (c *Connector) KeepAlive() *Setting[time.Duration] {

@@ -21,8 +21,8 @@ func beforeListener() Cause {
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
 			refuted: []refutation[*symptoms.Symptoms]{
-				{"the listener dropped packets lately", (*symptoms.Symptoms).DroppedLately},
-				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() }},
+				{"the listener dropped packets lately, and no clients began after that whom nothing answers", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && s.InVain() == 0 }},
+				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && s.InVain() == 0 }},
 			},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {

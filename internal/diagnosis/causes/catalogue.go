@@ -17,8 +17,8 @@ import (
 // goes by it: of a dropped packet at that moment and by the readings around it, of the
 // present state, of a stage that is nearly full; so do the texts and the documentation.
 //
-// First comes what keeps the process from running, since every limit fills behind that;
-// then the limits, from those that keep it from accepting inwards to what its threads
+// First comes what keeps the process from running, and its poller, since every limit fills
+// behind that; then the limits, from those that keep it from accepting inwards to what its threads
 // wait for; last what is said of a full queue with nothing behind it.
 func Catalogue() []Cause {
 	return []Cause{
@@ -29,6 +29,7 @@ func Catalogue() []Cause {
 		jvmPause(),
 		cpuThrottles(),
 		cpuSaturated(),
+		notReading(),
 		openFilesUsedUp(),
 		keepAliveIdle(),
 		maxConnectionsReached(),
@@ -37,7 +38,6 @@ func Catalogue() []Cause {
 		executorQueue(),
 		maxThreadsBusy(),
 		notAccepting(),
-		notReading(),
 		ephemeralPortsUsedUp(),
 		serverResets(),
 		synBacklog(),

@@ -38,6 +38,7 @@ func jvmPause() Cause {
 				{"its threads wait for a CPU, and a safepoint for them", func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ShortOfCPU() }},
 			},
 		},
+		Near:    (*symptoms.Symptoms).MayBeHalted,
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + words.Pause(s) },
 		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
 			return words.CPUEvidence(s, words.Pause(s), model.CauseJVMPause, v)

@@ -9,7 +9,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// notReading: requests stay unread though threads are idle, whatever keeps them apart.
+// notReading: requests stay unread though threads are idle, whatever keeps them apart; or the thread has ended
+// that hands them over, and with it whoever waits for the rest of a body.
 func notReading() Cause {
 	return Cause{
 		Name: model.CauseNotReading,
@@ -36,11 +37,14 @@ func notReading() Cause {
 			return ", although " + idleThreads(s)
 		},
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			missing := ""
+			missing, idle := "", idleThreads(s)
 			if s.Both(reading.WithoutPoller) {
 				missing = noPoller
+				if !s.ThreadsFree() {
+					idle = ""
+				}
 			}
-			return words.Join(missing, UnreadPhrase(s), idleThreads(s), words.ConnectionNumbers(s), words.QueueNumbers(s))
+			return words.Join(missing, UnreadPhrase(s), idle, words.ConnectionNumbers(s), words.QueueNumbers(s))
 		},
 		Advice: func(*symptoms.Symptoms, model.Verdict) string {
 			return "Look for OutOfMemoryError in the log (\"unable to create native thread\": the user's limit of processes, or pids.max): the poller thread may have ended of it, and only a restart brings it back. Else ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID): a poller that is stuck, or fewer threads than it seems. More threads or connections would not be used either."
@@ -50,11 +54,11 @@ func notReading() Cause {
 				advice.DumpStep(s, "See whether the poller thread is there, and what it does"),
 				advice.Action("Look into the log for OutOfMemoryError: raise the limit that it names (ulimit -u, TasksMax=, pids.max)"),
 				advice.Action("Restart: a thread that has ended does not come back"),
-			}, "More threads or connections: those that are there have nothing to do."
+			}, "More threads or connections: none is handed a request."
 		},
 		Book: Runbook{
 			Title:     "requests stay unread while threads are idle",
-			Seen:      "In two readings requests have been there for a second and longer of which nobody has read a byte, and threads of the pool have nothing to do: the poller thread has ended, or is stuck.",
+			Seen:      "In two readings requests have been there for a second and longer of which nobody has read a byte, and threads of the pool have nothing to do: the poller thread has ended, or is stuck. Where it has ended, whatever fills up behind it (threads that wait for the rest of a body, connections) is no cause.",
 			Clients:   "Connected, and no answer: read timeouts. What they leave behind stays (CLOSE_WAIT).",
 			Check:     "`jstack PID` for the `-Poller` thread; the log for OutOfMemoryError (\"unable to create native thread\": `ulimit -u` of the user, `pids.max` of the cgroup).",
 			Change:    "Raise that limit, and restart: a thread that has ended does not come back.",

@@ -60,6 +60,9 @@ func (p Pair) ShortOfCPU() bool {
 		if !ok {
 			return false
 		}
+		if p.ThreadsExhausted(p.Now) && p.Now.Connector.PoolThreads != nil {
+			busy = max(busy, *p.Now.Connector.PoolThreads) // one that reads a body may look as if its request waited
+		}
 		need = max(need, p.T.CPUOverrides*float64(busy))
 		if !p.Paused() && runningBelow(p.Now, p.T.CPUOverrides*float64(busy)) {
 			return false // its compilers and collectors wait, not the handlers

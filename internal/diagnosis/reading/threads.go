@@ -62,10 +62,9 @@ func poolAtMax(l *model.Listener) (atMax, known bool) {
 	return *l.Connector.PoolThreads >= most, true
 }
 
-// AcceptsWithWorkers means that NIO2 has no acceptor thread, a worker takes the next connection
-// (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
+// AcceptsWithWorkers reports whether the listener's connector does.
 func AcceptsWithWorkers(l *model.Listener) bool {
-	return l != nil && l.Connector != nil && strings.HasSuffix(l.Connector.Protocol, "-nio2")
+	return l != nil && l.Connector != nil && l.Connector.AcceptsWithWorkers()
 }
 
 // WaitingForThread are the requests that no thread has begun to read, and the

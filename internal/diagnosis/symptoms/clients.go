@@ -185,6 +185,29 @@ func (s *Symptoms) DroppedLately() bool {
 		s.Now.Recent != nil && (lost.Clients == nil || !lost.Clients.AfterDrops)
 }
 
+// InVain is how many clients began lately that nothing has answered, while the listener dropped nothing: whatever
+// it dropped before, they are lost in front of it. In a snapshot that is all clients, see DroppedLately.
+func (s *Symptoms) InVain() uint64 {
+	c := s.Clients()
+	if c == nil || s.Now.Lately == nil || !s.Now.Listening() || !c.AfterDrops || s.Losses().DroppedPackets+s.Losses().Unattributed > 0 {
+		return 0
+	}
+	if s.Before == nil || s.Before.Losses == nil || s.Before.Losses.Clients == nil || s.Before.Losses.Clients.Waiting == 0 {
+		return 0 // what was dropped a moment ago may not be counted yet
+	}
+	answered := uint64(max(0, c.Settling+c.Stalling))
+	for o, n := range c.Outcomes {
+		if model.ClientOutcome(o) != model.ClientGaveUp {
+			answered += n
+		}
+	}
+	n := c.Begun - min(c.Begun, answered)
+	if n < leftLeast {
+		return 0
+	}
+	return n
+}
+
 // Covers reports whether a listener takes connections to the address at which the latest
 // client was refused; true where that is not known.
 func Covers(l *model.Listener, c *model.Clients) bool {

@@ -11,6 +11,11 @@ func (s *Symptoms) Halted() bool {
 	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.QueueWaits(l) || reading.InHand(l) > 0 })
 }
 
+// MayBeHalted is the same where whether anybody waits for an answer cannot be seen, and clients are connected.
+func (s *Symptoms) MayBeHalted() bool {
+	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.Hidden(l) && reading.Asked(l) })
+}
+
 // InLongSafepoint means that the JVM has stood still for a second and longer, and does, while clients wait for it as
 // in front of a process that is halted: also those whose requests threads have in hand.
 func (s *Symptoms) InLongSafepoint() bool {

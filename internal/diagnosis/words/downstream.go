@@ -37,6 +37,14 @@ func Wait(s *symptoms.Symptoms) string {
 	return strings.Join(parts, ", ")
 }
 
+// WaitOf is the same, with how many threads are busy where they are counted.
+func WaitOf(s *symptoms.Symptoms) string {
+	if w := &s.Waits; !w.Virtual && !w.Shared() {
+		return phrase.Sprintf("of %s %s", phrase.Count(w.Busy, "busy thread"), Wait(s))
+	}
+	return Wait(s)
+}
+
 // Pool is what requests on virtual threads wait for.
 func Pool(s *symptoms.Symptoms) string {
 	w, most, least, oldest := &s.Waits, "", "", ""
