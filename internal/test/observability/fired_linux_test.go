@@ -46,6 +46,7 @@ const (
 	forEver       = "/?ms=3600000"
 	firedWithin   = 22 * time.Minute // the longest hold is 15 minutes
 	faultsAfter   = 40 * time.Second // what has to have been well before
+	diesAfter     = 80 * time.Second // what is down is named by a look back of a sample a minute
 	agentFrozen   = 900 * time.Millisecond
 	agentThawed   = 100 * time.Millisecond
 	firedMonitor  = "127.0.0.1:9290"
@@ -166,7 +167,7 @@ func (f *fired) begin() {
 	f.clients(firedStuck, stay, queueCapacity)
 	f.clients(firedDown, stay, 4)
 	f.clients(firedIdle, demo.BurstOptions{Path: "/?ms=1", Rate: 20, Requests: -1, Think: time.Hour}, 20)
-	f.clients(firedAbandoned, demo.BurstOptions{Path: "/?ms=2500", Rate: 1, RequestTimeout: time.Second}, 100_000)
+	f.clients(firedAbandoned, demo.BurstOptions{Path: "/?ms=2500", Rate: 1, RequestTimeout: time.Second}, 6000)
 	f.clients(firedFilling, stay, 72)
 	time.AfterFunc(5*time.Second, func() {
 		f.clients(firedFilling, demo.BurstOptions{Path: forEver, Rate: 1. / 15}, 28)
@@ -174,16 +175,16 @@ func (f *fired) begin() {
 	})
 	time.Sleep(faultsAfter)
 
-	crowd := demo.BurstOptions{Path: "/hello?ms=1000", Rate: 8, ConnectTimeout: 2 * time.Second, RequestTimeout: 10 * time.Second}
-	f.clients(firedTomcat, crowd, 100_000)
+	crowd := demo.BurstOptions{Path: "/hello?ms=1000", Rate: 5, ConnectTimeout: 2 * time.Second, RequestTimeout: 10 * time.Second}
+	f.clients(firedTomcat, crowd, 6000)
 	crowd.Path = forEver
 	crowd.RequestTimeout = 0
-	f.clients(firedFiles, crowd, 100_000)
-	f.clients(firedUnlimited, crowd, 100_000)
+	f.clients(firedFiles, crowd, 6000)
+	f.clients(firedUnlimited, crowd, 6000)
 	require.NoError(t, syscall.Kill(paused.PID, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(paused.PID, syscall.SIGCONT) })
-	f.clients(firedPaused, crowd, 100_000)
-	require.NoError(t, syscall.Kill(dying, syscall.SIGKILL))
+	f.clients(firedPaused, crowd, 6000)
+	time.AfterFunc(diesAfter-faultsAfter, func() { _ = syscall.Kill(dying, syscall.SIGKILL) })
 	f.agents["tcpdiag-gone"].Kill()
 	require.NoError(t, os.WriteFile(config, []byte("targets:\n- port: eighty\n"), 0o600))
 	require.NoError(t, syscall.Kill(f.agents["tcpdiag-configured"].PID, syscall.SIGHUP))
@@ -243,12 +244,13 @@ func (f *fired) late(s *demo.Server, port, n int, after time.Duration) {
 
 // clients come to a port, until the end of the test.
 func (f *fired) clients(port int, o demo.BurstOptions, n int) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	o.Address, o.Clients = local(port), n
 	load, err := demo.NewLoad(o)
 	if err != nil {
 		f.t.Error(err)
+		return
 	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	done := make(chan struct{})
 	go func() { defer close(done); load.Run(ctx) }()
 	f.t.Cleanup(func() { cancel(); <-done })

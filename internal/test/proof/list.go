@@ -109,6 +109,11 @@ func All() []Proof {
 			Run:   []string{"./prove.sh"}, Select: "-run", Covers: []string{"cmd/tcpdiag-archive", "deploy/collector", "internal/test/archive"},
 		},
 		{
+			Name: "alerts", What: "every alert fired by real servers and agents, through a real Prometheus and Alertmanager, and its text as it arrived", Minutes: 17, Root: true,
+			Needs: slices.Concat(java, net, []Need{{"prometheus", "prometheus"}, {"prometheus-alertmanager", "prometheus-alertmanager"}}),
+			Run:   goTest("./internal/test/observability", "^TestFullEveryAlertFires$", "30m"), Covers: []string{"deploy/prometheus", "internal/promexport", "internal/test/observability"}, Results: []string{"docs/results/alerts.md"},
+		},
+		{
 			Name: "fleet", What: "a real Prometheus that scrapes up to 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 20, Needs: []Need{{"prometheus", "prometheus"}},
 			Run: goTest("./internal/test/fleet", "^TestFleet$/", "40m"), Select: "-run", Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
 		},
