@@ -144,10 +144,10 @@ func (m *measured) mayCome(l Load) (out []plan.Input) {
 	return out
 }
 
-// roomLeft reports whether clients of a burst had to ask again although there was room for them.
+// roomLeft reports whether clients of a burst had to ask again although there was room for them, which is not for all.
 func (m *measured) roomLeft() bool {
 	room := m.limits.MaxConnections + m.limits.AcceptCount + 1
-	return m.limits.MaxConnections >= 0 && m.atOnce < room-allowed
+	return m.limits.MaxConnections >= 0 && m.offered > room && m.atOnce < room-allowed
 }
 
 // patiences are the load for each patience that its clients may have, the most patient last, and for

@@ -328,6 +328,22 @@ func TestBurstBeforeTheAcceptorRuns(t *testing.T) {
 	}
 }
 
+// C5, scaled: there is room for all 400 inside, and those who found the queue full were let in a second later. Of the
+// same clients, with 40 threads, all were served, those of the last round just in time.
+func TestBurstWithRoomForAll(t *testing.T) {
+	const ms = time.Millisecond
+	for _, atOnce := range []int{101, 285, 400} {
+		m := measured{
+			span: 21000 * ms, offered: 400, turnedAway: 220, finished: 180, worked: 200, answered: 18300 * ms, inside: 200, busy: 20, left: 200,
+			unanswered: true, atOnce: atOnce,
+			limits: plan.Input{Threads: 20, MaxConnections: 8192, AcceptCount: 100, InForce: true, Syncookies: true, Somaxconn: 4096, MaxSynBacklog: 2048},
+		}
+		load, ok := m.fit()
+		require.True(t, ok)
+		require.Equal(t, "with 40 threads 40 of 400 are turned away; now 220 of 400 are turned away", load.effect(model.Step{Limit: "max_threads", To: "40"}), atOnce)
+	}
+}
+
 // Scenario C2: who has left stands in the accept queue, in which the server does not see it.
 func TestEffectWhereTheQueueHoldsWhoHasLeft(t *testing.T) {
 	tr := overloaded(func(in *plan.Input) {
