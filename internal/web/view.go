@@ -115,7 +115,7 @@ func newViewOf(s *model.Snapshot, h *incident.History, c choice, version string,
 		return v
 	}
 	v.Date = s.Time.UTC().Format("2006-01-02 15:04:05 UTC")
-	v.Clock, v.Kernel = s.Time.UTC().Format("15:04:05")+" UTC", model.Printable(s.Kernel)
+	v.Clock, v.Kernel = s.Time.UTC().Format("2006-01-02 15:04:05")+" UTC", model.Printable(s.Kernel)
 	v.Host, v.Age = model.Printable(s.Host), phrase.Seconds(max(0, now.Sub(s.Time)))
 	for _, n := range s.Notes {
 		v.Notes = append(v.Notes, model.Printable(n))
