@@ -32,6 +32,7 @@ func TestDropsOfARestartedServer(t *testing.T) {
 			l.queue(t, server.Addr, 2)
 			taken := server.Accept(t, 2)
 			l.queue(t, server.Addr, 2)
+			time.Sleep(1200 * time.Millisecond) // a connection without a byte is idle after a second
 			l.scan(t)
 			now = now.Add(time.Second)
 			require.Equal(t, model.StatusSaturated, only(t, l.scan(t)).Verdict.Status)
