@@ -77,21 +77,14 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 	return f.Socket
 }
 
-// roundTrip takes in the handshake's own time where a client's answer to its SYN-ACK was not read: all the time
-// until its socket was made if nothing was dropped, else what it took another of the same host.
+// roundTrip takes in that a client's answer to its SYN-ACK, which was not read, has made the
+// socket: nothing was dropped, so that all the time between is the handshake's own.
 func (t *Tracker) roundTrip(a *attempt) {
-	if a.rtt > 0 || !a.has(inside) || a.entered <= a.lastReply {
+	unread := a.rtt == 0 && a.lastIn == 0 && !a.has(overheard) && a.syns == 1 && a.repeats == 0
+	if !unread || !a.has(inside) || a.entered <= a.lastReply || t.proofs.drops.between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
 		return
 	}
-	e := t.endpoints.of(a)
-	took := uint16(min(a.entered-a.lastReply, 1<<16-1))
-	unread := a.lastIn == 0 && !a.has(overheard) && a.syns == 1 && a.repeats == 0
-	switch {
-	case unread && !t.proofs.drops.between(e.port, a.first+ms(a.lastReply), t.present):
-		a.rtt = took
-	case e.host == a.client:
-		a.rtt = min(took, e.hostTakes)
-	}
+	a.rtt = uint16(min(a.entered-a.lastReply, 1<<16-1))
 }
 
 func (t *Tracker) ask(a *attempt) kernel.Found {

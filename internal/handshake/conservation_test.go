@@ -195,43 +195,6 @@ func TestFarAwayBesideDrops(t *testing.T) {
 	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 }
 
-// Nor is one whose answer was not read at all, where another of its host shows what a handshake takes.
-func TestFarAwayUnread(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		from string
-		want outcome.Outcome
-	}{
-		{"the same host", "10.0.0.7:40001", outcome.Connected},
-		{"another host", "10.0.0.8:40001", outcome.Delayed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var s *script
-			var made time.Duration
-			s = newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
-				return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Quiet: s.at - made}
-			}})
-			s.tracker.Drops(port, 0, time.Minute)
-			unread := s.client(tt.from, 77)
-			unread.syn()
-			unread.synAck()
-			s.tracker.Widen(true)
-			s.syn()
-			s.synAck()
-			s.wait(.24)
-			s.acked()
-			made = s.at
-			for range 20 {
-				s.wait(.25)
-				s.tracker.Advance(s.at)
-			}
-			want := just(outcome.Connected)
-			want[tt.want]++
-			require.Equal(t, want, s.tracker.Report()[0].Clients)
-		})
-	}
-}
-
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.
 func TestForgottenWhileAsking(t *testing.T) {
 	s := newScript(t, Options{})

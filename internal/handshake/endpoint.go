@@ -14,11 +14,9 @@ type endpoint struct {
 	port      uint16
 	account   outcome.Account
 	open      [numStages]int
-	trusted   bool        // the kernel has had a socket of one of its clients
-	letIn     bool        // somebody
-	roundTrip uint32      // of its clients' latest handshakes, the longest of which weigh most: milliseconds
-	host      packet.Addr // of the latest client whose answer to its SYN-ACK was read
-	hostTakes uint16      // and when that came, in milliseconds
+	trusted   bool   // the kernel has had a socket of one of its clients
+	letIn     bool   // somebody
+	roundTrip uint32 // of its clients' latest handshakes, the longest of which weigh most: milliseconds
 }
 
 // stage is the state of an open attempt.

@@ -57,7 +57,6 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	first := a.rtt == 0
 	ask := a.segment(at, s, all)
 	if first && a.rtt > 0 {
-		e.host, e.hostTakes = a.client, a.rtt
 		e.roundTrip = max(uint32(a.rtt), e.roundTrip-e.roundTrip/8)
 	}
 	switch {
