@@ -3,6 +3,7 @@ package deployments
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,6 +110,13 @@ func ofThreads() []report {
 			c.AtEnd(func() { _ = file.Close() })
 			c.Must(syscall.FcntlFlock(file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Whence: io.SeekStart}))
 			return nil, "/?flock=" + path
+		}),
+		eight("H", "https://github.com/docker-java/docker-java/issues/1069", "the handlers wait for ever in the read of a Unix socket whose other end says nothing", "", "each in read(2) or poll(2) of a Unix socket", threads("on a Unix socket"), func(c *rig.Case) ([]string, string) {
+			path := filepath.Join(c.Dir, "deaf.sock")
+			deaf, err := (&net.ListenConfig{}).Listen(c.Ctx, "unix", path)
+			c.Must(err)
+			c.AtEnd(func() { _ = deaf.Close() })
+			return nil, "/?unix=" + path
 		}),
 		eight("M", "https://github.com/redis/lettuce/issues/835", "all threads share one connection, whose answers come one after the other", fmt.Sprintf("/?shared=%d&hold=2000", rig.BackendPort), "one connection to the backend, 8 requests on it, 2 s each", rig.Says{
 			Verdict: []string{"saturated connection_pool", "saturated downstream", "saturated max_threads"}, Names: []string{"127.0.0.1:9000"}, Silent: raised,

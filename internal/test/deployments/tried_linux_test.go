@@ -50,7 +50,7 @@ func tried() []deployment {
 			c.Do("ip", "address", "replace", "10.88.0.1/32", "dev", "lo")
 			c.Hold(rig.Clients{Address: "10.88.0.1:8080", N: 60, Text: rig.Get("/?lookup=1&ms=60000")})
 			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy == waits && s.Says(rig.Port).Connections >= 60 })
-			c.Row.Truth = s.Says(rig.Port).String() + "; in poll(2) for an answer of the name server"
+			c.Row.Truth = s.Says(rig.Port).String() + "; each waits for 60 s before it asks for the name"
 			said := c.Ask(rig.Port, flags...)
 			said.Verdict("saturated max_threads", "saturated downstream")
 			if s.Says(rig.Port).Busy < waits {

@@ -4,7 +4,10 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.Socket;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
@@ -18,7 +21,7 @@ import java.util.concurrent.Semaphore;
 /**
  * Work that a handler leaves to somebody else and waits for: "common" milliseconds of a task
  * of ForkJoinPool.commonPool, "program" a shell's command whose output it reads, "flock" a file to be
- * locked, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "permit" milliseconds with one of three permits.
+ * locked, "unix" a byte of whoever listens on that Unix socket, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "permit" milliseconds with one of three permits.
  */
 final class Hands {
     private static final ExecutorService eight = Executors.newFixedThreadPool(8);
@@ -53,6 +56,11 @@ final class Hands {
         }
         if (request.getParameter("flock") != null) {
             lock(Path.of(request.getParameter("flock")));
+        }
+        if (request.getParameter("unix") != null) {
+            try (var peer = SocketChannel.open(UnixDomainSocketAddress.of(request.getParameter("unix")))) {
+                peer.read(ByteBuffer.allocate(1));
+            }
         }
         if (request.getParameter("seed") != null) {
             new SecureRandom().generateSeed(1);
