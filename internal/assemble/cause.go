@@ -66,7 +66,7 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 	if waits && (pending || !w.read(d.Since) && !w.stands(d.Since)) {
 		return "", "", false
 	}
-	c, e, known = w.byPhases(w.before, w.listener, d)
+	c, e, _ = w.byPhases(w.before, w.listener, d)
 	if c == model.CauseAcceptQueue && waits { // what is missing may still be read
 		return "", "", false
 	}

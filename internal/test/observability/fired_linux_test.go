@@ -275,7 +275,7 @@ func (f *fired) blind(args ...string) {
 	f.t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", 10900+len(f.jobs))
 	line := append([]string{"-m", "sh", "-c", `mount -t tmpfs none /proc/sys/net && exec "$@"`, "sh", f.rig.Tcpdiag}, rig.AgentArgs(address, args)...)
-	cmd := exec.Command("unshare", line...) //nolint:noctx // ends with the test
+	cmd := exec.Command("unshare", line...)
 	cmd.SysProcAttr = rig.DiesWithParent()
 	agent, err := rig.RunAgent(f.t.Context(), address, cmd)
 	require.NoError(f.t, err)

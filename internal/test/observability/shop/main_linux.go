@@ -1,5 +1,3 @@
-//go:build linux
-
 // Command shop is a process with listeners that have Tomcat's limits, and with the faults that its flags give it: for
 // the alerts that a JVM is not needed for. Each argument is a listener: port, connections, threads, acceptCount, and
 // "stuck" for one that accepts nobody. It ends with its standard input.
