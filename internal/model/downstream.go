@@ -44,7 +44,7 @@ type Workers struct {
 	// These wait for an answer on a socket that is not TCP's: a datagram, as of a name server,
 	// or what a process of this machine sends on a socket of the Unix domain.
 	ReceivingUDP, ReceivingUnix int
-	// UDPPeer is where the answers of most of the former are to come from; not valid where
+	// UDPPeer is where the answers of most that wait for UDP are to come from; not valid where
 	// none of their sockets is connected.
 	UDPPeer netip.AddrPort
 	// PollerBlocked: the thread that hands requests to the others is itself in a call that is not
