@@ -49,15 +49,17 @@ func studies() []study {
 			b.Holds(l.Status == status && l.Cause == cause, "%s by %s, should be %s by %s", l.Status, l.Cause, status, cause)
 		}
 	}
+	// Where 60 s is a whole number of rounds, the last round's answers and the tool's timeouts fall into one
+	// moment, and which was first is chance: the timeout is between two rounds there.
 	return []study{
 		{name: "A: 1000 clients at once, handler 5 s", slo: 60 * s, serve: limited(rig.Limits{}), k6: burst(1000, 5*s, 60*s), says: cause("saturated", "max_threads")},
-		{name: "A: 3000 clients at once, handler 5 s", slo: 60 * s, serve: limited(rig.Limits{}), k6: burst(3000, 5*s, 60*s), says: cause("losing", "max_threads")},
+		{name: "A: 3000 clients at once, handler 5 s", slo: 60 * s, serve: limited(rig.Limits{}), k6: burst(3000, 5*s, 58*s), says: cause("losing", "max_threads")},
 		{name: "A: 10,000 clients at once, 1000 threads, handler 5 s", slo: 60 * s, limit: 5 * time.Minute, serve: limited(rig.Limits{Threads: 1000}), k6: burst(10_000, 5*s, 60*s), says: cause("losing", "max_connections")},
 		{name: "B: a servlet that calls itself 420, then 600 deep, 1024 files", serve: func(b *scene) { b.selfCaller(1024) }, k6: []string{"nested.js", "DEPTHS=420,600", "MS=8000", "URL=http://127.0.0.1:8080/nested"}, says: func(b *scene, l *api.RunListener) {
 			b.Holds(l.Cause == "open_files", "cause %s, should be open_files", l.Cause)
 		}, inner: true},
 		{name: "C: 10 clients, 2 threads, 3 connections, accept count 1, handler 3 s", slo: 20 * s, serve: limited(rig.Limits{Threads: 2, MaxConnections: 3, AcceptCount: 1}), k6: []string{"burst.js", "VUS=10", "WITHIN=250", "TIMEOUT=20s", "URL=http://127.0.0.1:8080" + hello(3*s)}, says: cause("losing", "max_connections")},
-		{name: "C: 5000 clients at once, 200 threads, handler 3 s", slo: 60 * s, serve: limited(rig.Limits{}), k6: burst(5000, 3*s, 60*s), says: cause("losing", "max_threads")},
+		{name: "C: 5000 clients at once, 200 threads, handler 3 s", slo: 60 * s, serve: limited(rig.Limits{}), k6: burst(5000, 3*s, 58500*time.Millisecond), says: cause("losing", "max_threads")},
 		{name: "D: virtual threads, half a CPU, 300 clients a second, 5 ms of CPU each", slo: 5 * s, serve: func(b *scene) {
 			server := b.virtualServer()
 			b.Quota(b.ServerOf(server.PID), "0.5")
@@ -117,7 +119,7 @@ func (s *study) run(b *scene, report string) {
 	if k := l.Knee; k != nil && k.AtOnce != nil {
 		text += fmt.Sprintf("; room for %d at once", *k.AtOnce)
 	} else if k != nil && k.ClientsPerSecond > 0 && s.users == 0 {
-		text += fmt.Sprintf("; up to %.0f clients/s were", k.ClientsPerSecond)
+		text += fmt.Sprintf("; up to %.0f clients/s served", k.ClientsPerSecond)
 	}
 	if set := l.Settings; set != nil && set.Smallest != nil {
 		text += fmt.Sprintf("; threads %d, connections %d, accept count %d would have served all", set.Smallest.Threads, set.Smallest.MaxConnections, set.Smallest.AcceptCount)
