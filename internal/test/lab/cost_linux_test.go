@@ -18,14 +18,16 @@ const costHead = `# What tcpdiag run costs a load test
 
 Written by ` + "`make prove PROOF=run-cost`" + `: k6 with 40 clients that make a new connection for each request, with and without
 ` + "`tcpdiag run`" + ` before it, in alternated pairs on one machine of few processors that has server, k6 and tcpdiag. The
-interval is of the mean difference of a pair (95 %, Student's t).
+interval is of the mean difference of a pair (95 %, Student's t). A handler takes 50 ms. With one of 5 ms the p99 is
+10 ms of which half is what two processors shared by server, k6 and JIT add: it differed by 15 % from run to run with
+tcpdiag and without, so that ten pairs said -5.6 ± 11.1 % (requests a second +0.17 ± 0.58 %, 26 November 2026).
 
 `
 
 // TestRunCosts has k6 run with and without tcpdiag before it, one after the other.
 func TestRunCosts(t *testing.T) {
 	const pairs = 10
-	if !rig.Alone(t, 8*time.Minute) {
+	if !rig.Alone(t, 10*time.Minute) {
 		return
 	}
 	c := rig.New(t, nil, "cost")
@@ -34,7 +36,7 @@ func TestRunCosts(t *testing.T) {
 	b.roomy(rig.Limits{})
 	measure := func(before ...string) (rate, p99 float64) {
 		args := append(slices.Clone(before), program, "run", "--no-usage-report", "--quiet", "--address", "",
-			"--env", "VUS=40", "--env", "SECONDS=8", "--env", "URL=http://127.0.0.1:8080"+hello(5*time.Millisecond), b.Source("internal/test/lab/k6/steady.js"))
+			"--env", "VUS=40", "--env", "SECONDS=12", "--env", "URL=http://127.0.0.1:8080"+hello(50*time.Millisecond), b.Source("internal/test/lab/k6/steady.js"))
 		b.Wait(time.Second)
 		out, err := exec.CommandContext(b.Ctx, args[0], args[1:]...).Output()
 		b.Must(err)

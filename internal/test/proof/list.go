@@ -186,7 +186,7 @@ func All() []Proof {
 			Needs: []Need{{"mvn", "maven"}, {"pip3", "python3-pip"}, {"xmllint", "libxml2-utils"}}, Run: goTest("./internal/test/junit", "^TestReaders$", "10m"), Covers: []string{"internal/render/runreport", "internal/test/junit"},
 		},
 		{
-			Name: "run-cost", What: "what tcpdiag run costs a k6 test: ten alternated pairs with and without it", Minutes: 5, Root: true, Needs: servers,
+			Name: "run-cost", What: "what tcpdiag run costs a k6 test: ten alternated pairs with and without it", Minutes: 6, Root: true, Needs: servers,
 			Run: goTest("./internal/test/lab", "^TestRunCosts$", "20m"), Covers: slices.Concat([]string{"internal/cli", "internal/loadtest"}, clients), Results: []string{"docs/results/run-cost.md"},
 		},
 		{
