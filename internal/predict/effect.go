@@ -63,7 +63,7 @@ func (l *Load) effect(s model.Step) string {
 	if l.keepAlive != nil {
 		return l.keepAlive.effect(s.Limit, to)
 	}
-	changed, what := change(l.Input, s.Limit, to)
+	changed, what := l.change(l.Input, s.Limit, to)
 	if what == "" {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (l *Load) asManyFail(p, q *plan.Plan) bool {
 }
 
 // change is a load with another limit, and what that is called; "" where it is none that is simulated.
-func change(in plan.Input, limit string, to int) (changed plan.Input, what string) {
+func (l *Load) change(in plan.Input, limit string, to int) (changed plan.Input, what string) {
 	switch limit {
 	case "max_threads":
 		in.Threads, what = to, phrase.Count(to, "thread")
@@ -131,6 +131,10 @@ func change(in plan.Input, limit string, to int) (changed plan.Input, what strin
 		in.MaxConnections, what = to, phrase.Count(to, "connection")
 	case "accept_queue":
 		in.AcceptCount, in.InForce, what = to, false, "a queue of "+phrase.Number(to+1)
+	case limitFiles:
+		if l.files != nil {
+			in.MaxConnections, what = l.files.connections(to), phrase.Count(to, "open file")
+		}
 	case limitPool:
 		if in.BackendConnections > 0 {
 			in.BackendConnections, what = to, "a pool of "+phrase.Number(to)
@@ -145,7 +149,7 @@ func change(in plan.Input, limit string, to int) (changed plan.Input, what strin
 func (l *Load) afterwards(after *plan.Plan, limit string, to int) (then string, failing float64, known bool) {
 	least, most := after, after
 	for _, in := range l.ways {
-		in, _ = change(in, limit, to)
+		in, _ = l.change(in, limit, to)
 		p, err := plan.Simulate(in)
 		if err != nil {
 			return "", 0, false
@@ -169,7 +173,7 @@ func (l *Load) afterwards(after *plan.Plan, limit string, to int) (then string, 
 // clients' patience, where what was measured allows several.
 func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
 	for _, in := range l.others {
-		in, _ = change(in, limit, to)
+		in, _ = l.change(in, limit, to)
 		p, err := plan.Simulate(in)
 		if err != nil {
 			return false
@@ -181,8 +185,12 @@ func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
 	return true
 }
 
-// limitPool is the Limit of a step that enlarges the pool of connections to a backend.
-const limitPool = "connection_pool"
+// limitPool is the Limit of a step that enlarges the pool of connections to a backend, limitFiles of one that
+// lets the process have more files open.
+const (
+	limitPool  = "connection_pool"
+	limitFiles = "open_files"
+)
 
 // littleLess: a tenth less is nothing that a person would see.
 func littleLess(share, was float64) bool { return share > .9*was }

@@ -31,6 +31,7 @@ const (
 type Load struct {
 	plan.Input
 	keepAlive *keepAlive // nothing is simulated of connections that are kept
+	files     *files     // the open files are what limits the connections
 	steady    bool
 	waits     bool // nobody has left yet: said of clients that wait as long as it takes
 	off       float64
@@ -51,6 +52,7 @@ func (m *measured) fit() (best Load, ok bool) {
 		return best, false
 	}
 	best.off = math.Inf(1)
+	defer func() { best.files = m.files }()
 	least, most := math.Inf(1), 0.
 	var fits []plan.Input
 	for _, in := range m.patiences(in) {

@@ -34,6 +34,31 @@ type measured struct {
 
 	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
+	files  *files     // nil where the connections are not limited by them
+}
+
+// files are those that a process may have open, where their limit is reached: it has as many connections as there are
+// files for.
+type files struct {
+	most       int // open files allowed
+	taken      int // connections that have one
+	configured int // maxConnections
+}
+
+func filesOf(l *model.Listener) (f *files, known bool) {
+	if l.Process == nil || l.Process.OpenFilesLimit == nil || l.Connections.Accepted == 0 {
+		return nil, false
+	}
+	return &files{most: *l.Process.OpenFilesLimit, taken: l.Connections.Accepted, configured: l.Connector.MaxConnections.Value}, true
+}
+
+// connections are how many there can be with another limit of open files.
+func (f *files) connections(most int) int {
+	room := max(f.taken+most-f.most, 0)
+	if f.configured < 0 {
+		return room
+	}
+	return min(room, f.configured)
 }
 
 const (
@@ -63,14 +88,21 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	if !simulated(l, m.pool) || over(l) || l.Losses.Clients == nil {
 		return m, false
 	}
-	busy, known := l.BusyThreads()
+	busy, is := l.BusyThreads()
 	arrivals := l.Losses.Clients.Arrivals
-	if known != model.BusyIsKnown || arrivals == nil {
+	if is != model.BusyIsKnown || arrivals == nil {
 		return m, false
 	}
 	m.inside, m.busy, m.span = l.AcceptQueue.Length+l.Connections.Accepted, busy, arrivals.First
 	m.left, m.queued = l.Connections.Phases[model.ClientClosed], l.AcceptQueue.Length
 	m.limits = limits(l, namespaceOf(s, l).Sysctl)
+	if l.Verdict.Cause == model.CauseOpenFiles {
+		var known bool
+		if m.files, known = filesOf(l); !known {
+			return m, false
+		}
+		m.limits.MaxConnections = m.files.taken
+	}
 	if m.busy < m.threads() {
 		return m, false
 	}
@@ -152,7 +184,7 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 // lack of CPU, a pool or a peer behind the threads, connections that are kept.
 func simulated(l *model.Listener, pool int) bool {
 	switch l.Verdict.Cause {
-	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool:
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles:
 	default:
 		return false
 	}

@@ -344,6 +344,24 @@ func TestBurstWithRoomForAll(t *testing.T) {
 	}
 }
 
+// Scenario B1: there are files for 20 connections of 8,192.
+func TestEffectOfMoreOpenFiles(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) { in.Threads, in.MaxConnections, in.Rate = 200, 20, 30 })
+	s, l := tr.seen(t)
+	l.Process = &model.Process{OpenFiles: new(70), OpenFilesLimit: new(70)}
+	l.Connector.MaxConnections.Value = 8192
+	l.Verdict.Cause = model.CauseOpenFiles
+	l.Verdict.Answer.Do = []model.Step{{Setting: "LimitNOFILE", From: "70", To: "140", Limit: "open_files"}}
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	require.Regexp(t, `^with 140 open files all are served, the slowest after (0\.9|1|1\.1) s; now 3\d % are turned away$`, load.Verdict(l.Verdict).Answer.Do[0].Effect)
+	load.files.configured = 20
+	require.Regexp(t, `^with 140 open files nearly as many are turned away as now`, load.Verdict(l.Verdict).Answer.Do[0].Effect, "maxConnections is the next limit")
+	l.Process.OpenFilesLimit = nil
+	_, ok = Measure(l, s)
+	require.False(t, ok)
+}
+
 // Scenario C2: who has left stands in the accept queue, in which the server does not see it.
 func TestEffectWhereTheQueueHoldsWhoHasLeft(t *testing.T) {
 	tr := overloaded(func(in *plan.Input) {

@@ -65,7 +65,9 @@ func openFilesSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 		do = append(do, advice.Command(phrase.Sprintf("See what the %d open files are that are no connections of this listener: a leak eats a new limit, too", used-n),
 			phrase.Sprintf("ls -l /proc/%v/fd", s.Now.Process.PID)))
 	}
-	return append(do, advice.RaiseFilesStep(most, advice.MoreFiles(most, need))), not
+	raise := advice.RaiseFilesStep(most, advice.MoreFiles(most, need))
+	raise.Limit = reading.StageOpenFiles
+	return append(do, raise), not
 }
 
 func adviseFiles(s *symptoms.Symptoms) string {

@@ -62,6 +62,7 @@ func (w world) with(settings ...string) world {
 type trial struct {
 	demo.Outcomes
 	verdict, cause string
+	steps          []rig.Step
 }
 
 func (t trial) String() string { return t.Outcomes.String() }
@@ -110,6 +111,29 @@ func attempt(c *rig.Case, r remedy, t try, s *rig.Server, before trial, line *ad
 	after, _ := pressed(c, s, world, press, "")
 	line.After, line.Then = after.String(), after.verdict
 	line.judge(t, before, after)
+	if changed := r.world.differs(world); len(changed) == 1 && t.press == nil {
+		line.holdEffect(before.effect(changed[0]), after)
+	}
+}
+
+// differs are the settings that another world has and this one has not.
+func (w world) differs(other world) (changed []string) {
+	for _, s := range other.settings {
+		if !slices.Contains(w.settings, s) {
+			changed = append(changed, s)
+		}
+	}
+	return changed
+}
+
+// effect is what was said that a setting alone would do, "" where nothing was.
+func (t trial) effect(setting string) string {
+	for _, s := range t.steps {
+		if s.Setting+"="+digits(s.To) == setting {
+			return s.Effect
+		}
+	}
+	return ""
 }
 
 func described(did string, groups []string) string {
@@ -135,7 +159,7 @@ func pressed(c *rig.Case, s *rig.Server, w world, press rig.Load, finding string
 		return t, ""
 	}
 	v := said.Listener.Verdict
-	t.verdict, t.cause = strings.TrimSpace(v.Status+" "+v.Cause), v.Cause
+	t.verdict, t.cause, t.steps = strings.TrimSpace(v.Status+" "+v.Cause), v.Cause, v.Answer.Do
 	for _, f := range v.Findings {
 		if f.Code == finding {
 			return t, f.Advice
