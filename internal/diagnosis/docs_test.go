@@ -179,3 +179,15 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 	require.Greater(t, found, 25)
 	require.True(t, slices.ContainsFunc(diagnosis.Runbooks(), func(r causes.Runbook) bool { return !r.IsCause() }))
 }
+
+// Of each cause it is said whether what it advises is predicted, and where that was tried.
+func TestDocsSayWhatIsPredicted(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(docs, "predictions.md"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "\n## Cause by cause\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, c := range causes.Catalogue() {
+		require.Regexp(t, `(?m)^\|.*\x60`+string(c.Name)+`\x60.*\|`, table)
+	}
+}
