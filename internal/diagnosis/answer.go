@@ -82,7 +82,7 @@ func (j *judge) whoWaits() string {
 		parts = append(parts, wait)
 	}
 	if n := reading.WaitingRequests(j.s.Now); n > 0 {
-		parts = append(parts, words.AtLeast(j.s.Now)+phrase.Sprintf("%s %s that no thread has begun to read", phrase.Count(n, "request"), phrase.Verb(n, "waits", "wait"))+words.GivenUp(j.s.Now))
+		parts = append(parts, words.AtLeast(j.s.Now)+phrase.Sprintf("%s %s", phrase.Count(n, "request"), phrase.Verb(n, "waits and no thread has begun to read it", "wait and no thread has begun to read them"))+words.GivenUp(j.s.Now))
 	}
 	if len(parts) == 0 && (j.s.Halted() || j.s.InLongSafepoint()) {
 		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(reading.InHand(j.s.Now), "request"), phrase.Verb(reading.InHand(j.s.Now), "waits", "wait")))

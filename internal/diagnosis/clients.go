@@ -95,18 +95,26 @@ func noAnswer(c *model.Clients) string {
 			ways = append(ways, phrase.Number(way.n)+" "+way.how)
 		}
 	}
-	of := " of " + phrase.Count(ended, "client") + " "
-	out := phrase.Number(c.TurnedAway()) + of + "got no answer" + words.Within(c.Observed) + ": " + strings.Join(ways, ", ")
-	if n, how, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
-		out = n + of + how
+	open := c.Waiting + c.Stalling
+	who := phrase.Number(c.TurnedAway()) + " of " + phrase.Count(ended, "client") + " "
+	switch {
+	case c.TurnedAway() < ended:
+	case open > 0 || ended == 1:
+		who = phrase.Count(ended, "client") + " "
+	default:
+		who = "all " + phrase.Count(ended, "client") + " "
+	}
+	out := who + "got no answer" + words.Within(c.Observed) + ": " + strings.Join(ways, ", ")
+	if _, how, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
+		out = who + how
 		if during := words.Within(c.Observed); during != "" {
 			out = phrase.Capital(strings.TrimSpace(during)) + " " + out
 		}
 	}
-	if open := c.Waiting + c.Stalling; open > 0 {
-		out += "; " + phrase.Number(open) + " more still " + phrase.Verb(open, "tries", "try")
+	if open > 0 {
+		out += "; " + phrase.Number(open) + " more " + phrase.Verb(open, "is", "are") + " still trying"
 	}
-	return out + unsure(c, true)
+	return phrase.Capital(out) + unsure(c, true)
 }
 
 // inFront joins the clients to what comes behind them. A few words are one sentence with
@@ -118,7 +126,7 @@ func inFront(c *model.Clients, interval time.Duration, packets bool) string {
 	switch {
 	case clients == "":
 		return ""
-	case packets && same && !strings.Contains(clients, ","):
+	case packets && same && !strings.ContainsAny(clients, ",;"):
 		return phrase.Capital(clients) + "; "
 	}
 	return phrase.Capital(clientsWithin(c, observed)) + ". "
@@ -151,17 +159,20 @@ func clientsWithin(c *model.Clients, during time.Duration) string {
 	add(o[model.ClientReset], "was reset", "were reset")
 	add(o[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
 	add(c.Answers.Unanswered, "connected and got no answer", "connected and got no answer")
-	late := " let in" + waited(c)
-	add(o[model.ClientDelayed], "was"+late, "were"+late)
-	open, when := uint64(max(c.Waiting+c.Stalling, 0)), ""
-	if len(parts) == 0 {
-		add(open, "still tries to connect", "still try to connect")
-	} else {
-		add(open, "still tries", "still try")
-		if when = strings.TrimPrefix(words.Within(during), " "); when != "" {
-			when += " "
-		}
+	when, open := strings.TrimPrefix(words.Within(during), " "), uint64(max(c.Waiting+c.Stalling, 0))
+	if when != "" {
+		when += " "
 	}
+	late := " let in" + waited(c)
+	if len(parts) == 0 && open > 0 { // who is in trouble now comes first
+		add(open, "is still trying to connect", "are still trying to connect")
+		if n := o[model.ClientDelayed]; n > 0 {
+			parts[0] += "; " + when + phrase.Count(n, "other") + " " + phrase.Verb(n, "was", "were") + late
+		}
+		return parts[0] + unsure(c, true)
+	}
+	add(o[model.ClientDelayed], "was"+late, "were"+late)
+	add(open, "is still trying", "are still trying")
 	return when + strings.Join(parts, ", ") + unsure(c, len(parts) > 0)
 }
 

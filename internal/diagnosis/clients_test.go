@@ -26,12 +26,15 @@ func TestVerdictCountsClients(t *testing.T) {
 	require.Equal(t, "In the last 60 s 1,707 clients gave up, 312 were let in after 1 to 7 s. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 
 	c.Waiting, c.Observed = 3, 7*time.Second
-	require.Equal(t, "In the last 7 s 1,707 clients gave up, 312 were let in after 1 to 7 s, 3 still try. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	require.Equal(t, "In the last 7 s 1,707 clients gave up, 312 were let in after 1 to 7 s, 3 are still trying. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 	c.Waits = model.Waits{}
 	require.Contains(t, said(v, c, 5240), "312 were let in after 2.5 s on average", "older recordings")
 
 	require.Equal(t, v.Summary, said(v, &model.Clients{}, 5240), "nobody was turned away")
-	require.Equal(t, "1 client still tries to connect; "+v.Summary, said(v, &model.Clients{Waiting: 1, Observed: time.Minute}, 5240))
+	require.Equal(t, "1 client is still trying to connect; "+v.Summary, said(v, &model.Clients{Waiting: 1, Observed: time.Minute}, 5240))
+	some := &model.Clients{Waiting: 22, Observed: 8 * time.Second, Waits: model.Waits{Shortest: time.Second, Longest: 7 * time.Second}}
+	some.Outcomes[model.ClientDelayed] = 31
+	require.Equal(t, "22 clients are still trying to connect; in the last 8 s 31 others were let in after 1 to 7 s. "+v.Summary, said(v, some, 5240), "who is in trouble now comes first")
 	refused := &model.Clients{Observed: time.Minute}
 	refused.Outcomes[model.ClientRefused] = 5
 	require.Equal(t, "In the last 60 s 5 clients were refused. Nothing listens.", said(model.Verdict{Status: model.StatusDown, Summary: "Nothing listens."}, refused, 0))

@@ -195,7 +195,7 @@ func (j *judge) okState() (state, numbers string) {
 	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
-		s = "What waits is seen for the first time"
+		s = "Some wait, and one reading does not show whether that lasts"
 	case j.s.Losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
 	case j.s.OnlyUnanswered():
@@ -206,7 +206,7 @@ func (j *judge) okState() (state, numbers string) {
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():
-		s = "Nothing is lost so far, and what waits is seen for the first time"
+		s = "Nothing is lost so far; some wait, and one reading does not show whether that lasts"
 	case j.s.PausedMost() && reading.InHand(j.s.Now) > 0:
 		s = "Nothing is lost; " + words.Pause(j.s)
 	case j.s.Both(j.s.QueueStands):
@@ -250,7 +250,7 @@ func (j *judge) onlyFollowed() string {
 	if n == 0 {
 		return ""
 	}
-	return phrase.Sprintf("Nothing is lost of what came in the last %s; %s for at least %s", phrase.Seconds(followed), inService(n), phrase.Seconds(oldest))
+	return phrase.Sprintf("Nothing is lost of what came%s; %s for at least %s", words.Within(followed), inService(n), phrase.Seconds(oldest))
 }
 
 func inService(n int) string {
