@@ -73,7 +73,8 @@ func (j *judge) losingCause() model.Cause {
 		if j.s.ConnectionsFull || j.s.OutOfFiles || j.stoppedOrStalled() && present != model.CauseCPUSaturated {
 			c = present
 		}
-	case model.CauseMaxConnections:
+	case model.CauseMaxConnections, model.CauseKeepAliveIdle:
+		// Of clients that keep their connections most are idle at one moment, and few at the next.
 		if present := j.presentCause(); j.s.ConnectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}

@@ -270,6 +270,26 @@ func scenariosStalls() []scenario {
 			status: losing, cause: model.CauseJVMPause, chain: chainOf(acceptQueue),
 		},
 		{
+			name: "all connections are taken, most of them by requests whose clients have left", before: tomcat(200, 34, 16).pool(20).inService(14).with(model.ClientClosed, 20).queue(16, 4*time.Second).do(virtual),
+			now:    tomcat(200, 34, 16).pool(20).inService(14).with(model.ClientClosed, 20).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
+			name: "all connections are taken, and a third of those that were let in left before their answer", before: tomcat(200, 34, 16).pool(20).inService(34).queue(16, 4*time.Second).do(virtual),
+			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
+			name: "all connections are taken, most of them by requests whose clients have closed their side and get their answers", before: tomcat(200, 34, 16).pool(20).inService(14).with(model.ClientClosed, 20).queue(16, 4*time.Second).do(virtual),
+			now:    tomcat(200, 34, 16).pool(20).inService(14).with(model.ClientClosed, 20).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(52, 0)),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
+			name: "all connections are taken, and those that were idle at moments are not", before: tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 4*time.Second),
+			now:    tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 5*time.Second).lost(model.CauseKeepAliveIdle, syn, 27).lost(model.CauseMaxConnections, syn, 26),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
+		},
+		{
 			name: "a burst on a busy machine: first the acceptor waits for a CPU, then all connections are taken", before: tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 4*time.Second),
 			now:    tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 5*time.Second).lost(model.CauseCPUSaturated, syn, 21).lost(model.CauseMaxConnections, syn, 20),
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),

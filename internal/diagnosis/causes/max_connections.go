@@ -75,6 +75,8 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "End the requests that their clients never finish", advice.ShortTimeout))
 		}
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), acceptCountNot(s)
+	case !threads && leaveInside(s) != "":
+		return leaveInsideSteps(s)
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
 		do = threadSteps(s, v)
 		if reading.GivenUp(s.Now) > 0 {
@@ -89,6 +91,27 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "Raise the number of threads with it: all of them are busy, too", most, max(to, most+1))), acceptCountNot(s)
 	}
 	return raise("Let more clients in"), acceptCountNot(s)
+}
+
+// leaveInside says that those who are let in do not wait for their answer, "" where that is not so.
+func leaveInside(s *symptoms.Symptoms) string {
+	switch n, _ := s.Unanswered(); {
+	case s.LeaveInside():
+		return phrase.Sprintf("%s that were let in left before their answer", phrase.Count(n, "client"))
+	case s.ClosedInside():
+		return "the clients of most connections have closed while their requests are in service"
+	}
+	return ""
+}
+
+// leaveInsideSteps: the requests take longer than their clients' patience, as with a lock that one has at a time.
+func leaveInsideSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
+	see := advice.DumpStep(s, "See what the requests wait for: "+leaveInside(s))
+	if where := stuckAt(s); where != "" {
+		see = advice.Action(phrase.Sprintf("Look at %s, where most of the requests wait: %s", where, leaveInside(s)))
+	}
+	return []model.Step{see, advice.Action("Shorten that, or let it fail sooner than these clients give up")},
+		"A larger maxConnections or acceptCount: more clients would be let in to leave before their answer."
 }
 
 // raiseConnections is the change of maxConnections, after that of the open files if those
@@ -121,6 +144,9 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 		n, _ := reading.SlotsInUse(s.Now)
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(s.Now, model.Unclassified), n) +
 			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
+	case !threads && leaveInside(s) != "":
+		return phrase.Capital(leaveInside(s)) + ": shorten what their requests wait for, or let it fail sooner than these clients give up. " +
+			"More room is room for more of these; where the requests wait for one another (a lock, a pool), a smaller " + advice.MaxConnectionsSetting().Name(s.Now) + " has those inside served in time."
 	case threads && reading.GivenUp(s.Now) > 0:
 		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(s.Now), reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
 	case threads && s.ThreadsFull && s.Overflowed() > 0:

@@ -133,12 +133,19 @@ func SlotsOfLeft(l *model.Listener) int {
 	if l == nil || l.Connections == nil || l.Connector == nil || l.Connector.PoolThreads == nil || VirtualThreads(l) {
 		return 0
 	}
-	c := l.Connections
-	read := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
-	if 2*read <= c.SlotsInUse() || read <= *l.Connector.PoolThreads {
+	read := LeftInService(l)
+	if 2*read <= l.Connections.SlotsInUse() || read <= *l.Connector.PoolThreads {
 		return 0
 	}
 	return read
+}
+
+// LeftInService are the clients that have closed, at their side at least, while their requests were in service.
+func LeftInService(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	return l.Connections.Phases[model.ClientClosed] - l.Connections.Abandoned - l.Connections.ClosedIdle
 }
 
 // PlausibleSomaxconn reports whether people set it to that: it may have been another one when the

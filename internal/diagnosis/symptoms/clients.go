@@ -144,6 +144,30 @@ func (s *Symptoms) Unanswered() (n, ended uint64) {
 	return 0, 0
 }
 
+// LeaveInside means that many of those that were let in leave before their answer, a third of those that ended: it takes
+// longer than their patience, and room for more is room for more of these. Where they wait for threads, see
+// reading.GivenUp.
+func (s *Symptoms) LeaveInside() bool {
+	n, ended := s.Unanswered()
+	return n >= leaveInsideLeast && 3*n >= ended
+}
+
+// ClosedInside means that the clients of most connections have closed while their requests are in service. They may
+// still wait for the answer, unless others are known to leave without.
+func (s *Symptoms) ClosedInside() bool {
+	if n, ended := s.Unanswered(); ended > 0 && 5*n < ended {
+		return false
+	}
+	n, held := reading.LeftInService(s.Now), 0
+	if c := s.Now.Connections; c != nil {
+		held = c.SlotsInUse()
+	}
+	return n >= leaveInsideLeast && 2*n > held
+}
+
+// leaveInsideLeast is of how many of them the one or the other is said.
+const leaveInsideLeast = 5
+
 // Refused are those that were refused on the listener's port.
 func (s *Symptoms) Refused() uint64 {
 	if c := s.Clients(); c != nil && s.Now.Listening() {
