@@ -20,6 +20,7 @@ type Found struct {
 	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
+	unclosed  int // of those that were closed idle, it seems: see stillOpen
 	set       uint64
 	quiet     quiet
 	remotes   frequent
@@ -88,6 +89,9 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		}
 	} else if s.State == sockdiag.CloseWait && !unanswered(s) {
 		f.Counts.ClosedIdle++
+		if stillOpen(s) {
+			f.unclosed++
+		}
 	}
 }
 
@@ -157,6 +161,7 @@ func (f *Found) Behind(connector *model.Connector) *model.Connections {
 		c.Abandoned, c.ClosedIdle = c.Abandoned-len(f.farewells), c.ClosedIdle+len(f.farewells)
 	}
 	attend(&c, f.lingering, connector)
+	holdOpen(&c, f.unclosed, connector)
 	f.quiet.outlived(&c, connector)
 	unclassify(&c, connector)
 	f.subset.state(&c)

@@ -76,17 +76,37 @@ func attend(c *model.Connections, lingering int, connector *model.Connector) {
 	if lingering == 0 || connector == nil || connector.TLS || connector.HTTP2 {
 		return
 	}
-	free := lingering // with virtual threads nobody waits for a worker
-	if connector.VirtualThreads == nil || !connector.VirtualThreads.Value {
-		if connector.PoolThreads == nil {
-			return
-		}
-		served := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
-		free = *connector.PoolThreads - c.Phases[model.InService] - c.Phases[model.Sending] - served
+	if connector.PoolThreads == nil && !connector.OnVirtualThreads() {
+		return
 	}
-	n := max(0, min(lingering, free))
+	n := min(lingering, freeWorkers(c, lingering, connector))
 	c.Phases[model.Waiting] -= n
 	c.Phases[model.InService] += n
+}
+
+// freeWorkers are those that nothing else accounts for; as many as are asked for where there is no limit of them, or
+// their number is not known.
+func freeWorkers(c *model.Connections, asked int, connector *model.Connector) int {
+	if connector.PoolThreads == nil || connector.OnVirtualThreads() {
+		return asked
+	}
+	served := c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle
+	return max(0, *connector.PoolThreads-c.Phases[model.InService]-c.Phases[model.Sending]-served)
+}
+
+// stillOpen: a connection was closed by its client some time ago, and a later request may have come in the jiffy of the
+// response before it, whose segments were several (see maybeBusy). The FIN was the last that came.
+func stillOpen(s *sockdiag.Socket) bool {
+	i := &s.Info
+	return s.HasInfo && !nothingSent(i) && s.RecvQ <= 1 && i.LastDataRecv == i.LastDataSent && i.LastAckRecv >= lingerAge
+}
+
+// holdOpen takes such connections for requests in service, as many as there are workers for: an idle one would have
+// read the FIN of a connection that is idle, and closed it (NioEndpoint.Poller).
+func holdOpen(c *model.Connections, unclosed int, connector *model.Connector) {
+	if unclosed > 0 && connector != nil && !connector.TLS && !connector.HTTP2 {
+		c.ClosedIdle -= min(unclosed, c.ClosedIdle, freeWorkers(c, unclosed, connector))
+	}
 }
 
 // byAges distinguishes a busy connection from an idle one when both queues are empty.

@@ -131,3 +131,33 @@ func TestSilent(t *testing.T) {
 		require.Equal(t, c.Phases[model.Idle], c.Silent+sum(f.quiet[:]))
 	}
 }
+
+// Of a connection whose client has left it is not known whether its last request was answered, where that may have come
+// with the response before it. A worker that is free would have closed one that was idle.
+func TestClosedAndStillOpen(t *testing.T) {
+	workers := func(n int) *model.Connector { return &model.Connector{PoolThreads: &n} }
+	virtual := &model.Connector{VirtualThreads: &model.Setting[bool]{Value: true}}
+	for name, tt := range map[string]struct {
+		recv, sent, fin time.Duration
+		connector       *model.Connector
+		idle            int
+	}{
+		"a tie, and the FIN came later":    {2 * time.Second, 2 * time.Second, time.Second, virtual, 0},
+		"by a worker of two":               {2 * time.Second, 2 * time.Second, time.Second, workers(2), 0},
+		"the one worker serves another":    {2 * time.Second, 2 * time.Second, time.Second, workers(1), 1},
+		"the FIN has just come":            {2 * time.Second, 2 * time.Second, 8 * time.Millisecond, virtual, 1},
+		"answered after a while":           {2 * time.Second, 1500 * time.Millisecond, time.Second, virtual, 1},
+		"nobody knows who serves requests": {2 * time.Second, 2 * time.Second, time.Second, nil, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var f Found
+			f.Add(&sockdiag.Socket{State: sockdiag.CloseWait, Inode: 1, RecvQ: 1, HasInfo: true, Info: sockdiag.TCPInfo{
+				BytesReceived: 161, DataSegsIn: 2, DataSegsOut: 2, LastDataRecv: tt.recv, LastDataSent: tt.sent, LastAckRecv: tt.fin,
+			}})
+			f.Add(&sockdiag.Socket{State: sockdiag.Established, Inode: 2, HasInfo: true, Info: sockdiag.TCPInfo{
+				BytesReceived: 80, DataSegsIn: 1, LastDataRecv: time.Second, LastDataSent: 2 * time.Second, LastAckRecv: time.Second,
+			}})
+			require.Equal(t, tt.idle, f.Behind(tt.connector).ClosedIdle)
+		})
+	}
+}

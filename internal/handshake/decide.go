@@ -155,6 +155,10 @@ func (a *attempt) last() verdict {
 // count gives an attempt its outcome. It stays open until it is known what else became of
 // it; keep reports whether it has to.
 func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep bool) {
+	if o == outcome.Stalled {
+		a.signs |= wasStalled
+		o = a.withoutSocket()
+	}
 	e := t.endpoints.of(a)
 	if a.unanswered() {
 		e.account.Unanswered()
@@ -167,9 +171,7 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.count(at, a, o, hash)
-	if a.signs |= counted; o == outcome.Stalled {
-		a.signs |= wasStalled
-	}
+	a.signs |= counted
 	t.judge(a, o, outcome.NoAnswerKnown)
-	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(late|left)
+	return o == outcome.Connected || o == outcome.Delayed || a.has(wasStalled) && !a.has(late|left)
 }

@@ -132,6 +132,11 @@ func (c *Connector) Times(processes int) *Connector {
 // (Nio2Endpoint.Nio2Acceptor): while all of them serve requests nobody accepts.
 func (c *Connector) AcceptsWithWorkers() bool { return strings.HasSuffix(c.Protocol, "-nio2") }
 
+// OnVirtualThreads reports whether requests are handled by virtual threads, of which there is no limit.
+func (c *Connector) OnVirtualThreads() bool {
+	return c.VirtualThreads != nil && c.VirtualThreads.Value
+}
+
 // KeepAlive is how long a connection may wait for its next request. Unset, it is
 // connectionTimeout (AbstractProtocol.getKeepAliveTimeout); nil where neither is known.
 func (c *Connector) KeepAlive() *Setting[time.Duration] {

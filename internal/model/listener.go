@@ -83,7 +83,7 @@ func (l *Listener) Listening() bool { return l.ID.Address.IsValid() }
 
 // OnVirtualThreads reports whether its requests are handled by virtual threads.
 func (l *Listener) OnVirtualThreads() bool {
-	return l.Connector != nil && l.Connector.VirtualThreads != nil && l.Connector.VirtualThreads.Value
+	return l.Connector != nil && l.Connector.OnVirtualThreads()
 }
 
 // Capacity is the number of clients that can be inside at once:
