@@ -35,6 +35,7 @@ func TestBadInput(t *testing.T) {
 		"endless interval":    {[]string{"snapshot", "--interval", "2h"}, 2, "--interval 2h0m0s"},
 		"unknown output":      {[]string{"snapshot", "--output", "xml"}, 2, `--output "xml": give text or json`},
 		"unknown flag":        {[]string{"snapshot", "--prot", "80"}, 2, "unknown flag: --prot; did you mean --port?"},
+		"the nearest flag":    {[]string{"snapshot", "--prt", "80"}, 2, "unknown flag: --prt; did you mean --port?"},
 		"no flag is near":     {[]string{"snapshot", "--frobnicate"}, 2, "unknown flag: --frobnicate (see"},
 		"dashes for dots":     {[]string{"agent", "--web-listen-address", ":1"}, 2, "did you mean --web.listen-address?"},
 		"argument":            {[]string{"snapshot", "http"}, 2, `"http": a port is a number from 1 to 65535`},

@@ -75,6 +75,10 @@ const soon = 10 * time.Minute
 // StageNote is a few words of what happens in a stage; "" where there is nothing to say.
 func StageNote(l *model.Listener, stage string) string {
 	switch stage {
+	case string(model.CauseSynBacklog):
+		if b := l.SynBacklog; b != nil && b.Length > b.Limit {
+			return "may exceed its limit by a few"
+		}
 	case reading.StageAcceptQueue:
 		if q := l.AcceptQueue; q != nil && q.OldestWait != nil {
 			return "oldest " + phrase.Seconds(*q.OldestWait)

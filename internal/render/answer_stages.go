@@ -64,8 +64,7 @@ func (s AnswerText) stageLine(st *Stage, name, used, most int) {
 	}
 	gap := term.Text("  ")
 	if st.used == nil || st.Max == nil || *st.Max <= 0 {
-		head = append(head, gap)
-		head = append(head, term.Dim.Of(term.Printable(cmpOr(st.why, st.source))))
+		head = append(head, s.whole(head, term.Dim.Of("  "+term.Printable(cmpOr(st.why, st.source))))...)
 	} else {
 		ratio := float64(*st.used) / float64(*st.Max)
 		if s.Width >= narrow {
@@ -73,7 +72,30 @@ func (s AnswerText) stageLine(st *Stage, name, used, most int) {
 		}
 		head = append(head, st.level(ratio).Of(term.PadLeft(st.percent(ratio), 6)))
 	}
-	s.Line(append(head, s.notes(st)...)...)
+	for _, note := range s.notes(st) {
+		head = append(head, s.whole(head, note)...)
+	}
+	s.Line(head...)
+}
+
+// whole is a note behind others on a line, without the clauses for which there is no room: of half a word nobody has
+// anything.
+func (s AnswerText) whole(line []term.Span, note term.Span) []term.Span {
+	room := s.Width
+	for _, sp := range line {
+		room -= sp.Width()
+	}
+	for lipgloss.Width(note.Text) > room {
+		end := -1
+		for _, clause := range []string{"; ", ", ", ": ", " for ", " (", "  "} {
+			end = max(end, strings.LastIndex(note.Text, clause))
+		}
+		if end <= 0 {
+			return nil
+		}
+		note.Text = note.Text[:end]
+	}
+	return []term.Span{note}
 }
 
 func cmpOr(a, b string) string {

@@ -203,7 +203,7 @@ func (st *Stage) percent(ratio float64) string {
 	if ratio > 0 && ratio < .01 {
 		return "<1 %"
 	}
-	return phrase.Number(int(ratio*100)) + " %"
+	return phrase.Number(int(min(ratio, 1)*100)) + " %"
 }
 
 // note is the forecast, or else where the limit comes from: whole where it

@@ -98,7 +98,10 @@ func (s TableText) narrow(rows [][]string, widths []int, gap int) {
 		if over <= 0 {
 			return
 		}
-		widths[cut.column] = max(cut.least, min(widths[cut.column], widths[cut.column]-over))
+		widths[cut.column] = max(cut.least, widths[cut.column]-over)
+		if cut.column > 2 { // of half a number nobody has anything
+			widths[cut.column] = cut.least
+		}
 		for _, row := range rows {
 			row[cut.column] = term.Cut(row[cut.column], widths[cut.column])
 		}
@@ -187,10 +190,10 @@ func lostWord(l *model.Listener) string {
 	return phrase.Number(l.Losses.DroppedPackets)
 }
 
-// whyWord is the last stage of the chain.
+// whyWord is the last stage of the chain, where the answer names a cause.
 func whyWord(l *model.Listener) string {
 	cause := l.Verdict.Cause
-	if n := len(l.Verdict.Chain); n > 0 {
+	if n := len(l.Verdict.Chain); n > 0 && cause != model.CauseNone {
 		cause = l.Verdict.Chain[n-1]
 	}
 	text := term.Printable(string(cause))

@@ -183,10 +183,14 @@ func stages(l *model.Listener) []stage {
 		out = append(out, newStage("SYN backlog", b.Length, b.Limit, false))
 	}
 	if q := l.AcceptQueue; q != nil && len(l.Limits) == 0 {
-		out = append(out, newStage("accept queue", q.Length, q.Capacity(), q.Full()))
+		out = append(out, newStage("accept queue", min(q.Length, q.Capacity()), q.Capacity(), q.Full()))
 	}
 	for _, m := range l.Limits {
-		out = append(out, newStage(stageName(m.Name), m.Used, m.Max, m.Ratio >= 1))
+		used := m.Used
+		if m.Name == string(model.CauseAcceptQueue) { // for a moment it holds one more for each further processor
+			used = min(used, m.Max)
+		}
+		out = append(out, newStage(stageName(m.Name), used, m.Max, m.Ratio >= 1))
 	}
 	return out
 }

@@ -235,9 +235,6 @@ func threadsNow(s *symptoms.Symptoms) (to int, effect string) {
 	most, _ := reading.MaxThreads(s.Now)
 	busy, seen := reading.BusyThreads(s.Now)
 	waiting := reading.WaitingForThread(s.Now)
-	if gone := reading.GivenUp(s.Now); gone > 0 { // nobody needs a thread for these
-		waiting -= min(waiting, gone)
-	}
 	to, effect = advice.RoundUp(most+waiting), "then every request now inside has a thread"
 	switch {
 	case reading.Hidden(s.Now):
