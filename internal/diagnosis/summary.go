@@ -214,6 +214,8 @@ func (j *judge) okState() (state, numbers string) {
 		if reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
 			s += ", and why is unknown while maxConnections is not known"
 		}
+	case allTaken(j.s.Now):
+		s = "Nothing is lost, but all connections are taken, and the next client waits"
 	case j.s.Now.Losses == nil:
 		s = "Nothing is held up at this moment"
 	case reading.WaitingRequests(j.s.Now) > 0:
@@ -233,6 +235,12 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
+}
+
+// allTaken: the next client waits in the accept queue.
+func allTaken(l *model.Listener) bool {
+	n, seen := reading.SlotsInUse(l)
+	return seen && reading.ConnectionLimit(l) == reading.LimitKnown && l.Connector.MaxConnections.Value > 0 && n >= l.Connector.MaxConnections.Value
 }
 
 // noneAnswered says that nobody has had an answer, where that is known of some.
