@@ -170,7 +170,7 @@ type Workers struct {
 }
 
 // WaitFor is a peer that threads wait for, "lock": a lock, a pool or a timer,
-// which look alike from outside, or "open", "read", "write", "file_lock", "fsync" and
+// which look alike from outside, "client": their own, to take the response, or "open", "read", "write", "file_lock", "fsync" and
 // "stat": those system calls on a file or a pipe, or "udp" (its Peer where it is known) and "unix_socket": an answer on such a socket.
 type WaitFor struct {
 	Peer    string `json:"peer,omitempty"`
@@ -203,6 +203,9 @@ func newWorkers(l *model.Listener) *Workers {
 		if n > 0 {
 			out.WaitingFor = append(out.WaitingFor, newWaitFor(d.Workers, model.BlockingCall(call), n))
 		}
+	}
+	if n := d.ForClients(l); n > 0 {
+		out.WaitingFor = append(out.WaitingFor, WaitFor{On: "client", Threads: n})
 	}
 	if n := d.Locked(l); n > 0 {
 		out.WaitingFor = append(out.WaitingFor, WaitFor{On: "lock", Threads: n})

@@ -74,7 +74,7 @@ func (w *Workers) model() *model.Workers {
 	}
 	out := &model.Workers{Threads: w.Threads, Running: w.Running, PollerBlocked: w.PollerBlocked}
 	for _, f := range w.WaitingFor {
-		if f.On == "lock" {
+		if f.On == "lock" || f.On == "client" {
 			out.Parked += f.Threads
 		}
 		if f.On == model.UDPReceive.Name() {

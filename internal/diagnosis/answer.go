@@ -171,11 +171,14 @@ func (j *judge) whyInside() string {
 	if n := j.s.InCalls(); n > 0 {
 		return phrase.Sprintf(" %d of the threads %s.", n, words.BlockedIn(reading.DownstreamOf(j.s.Now).Workers, n))
 	}
+	if n, sends := j.s.ForClients(); n > 0 {
+		return phrase.Sprintf(" %d of the threads %s.", n, words.ForClients(n, sends))
+	}
 	n := j.s.Inside()
 	if n == 0 {
 		return ""
 	}
-	return phrase.Sprintf(" %d of the threads %s for a lock, a pool or a timer.", n, phrase.Verb(n, "waits", "wait"))
+	return phrase.Sprintf(" %d of the threads %s for %s.", n, phrase.Verb(n, "waits", "wait"), words.Inside(j.s.Now))
 }
 
 func (j *judge) whyWaits() string {

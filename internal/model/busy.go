@@ -55,6 +55,19 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 	return busy, BusyIsKnown
 }
 
+// SendingThreads is how many busy threads are at most accounted for by responses that wait for their clients. A
+// connection may have such bytes and no thread any more, so those that are in service come first.
+func (l *Listener) SendingThreads() int {
+	busy, known := l.BusyThreads()
+	if known != BusyIsKnown || l.Connections == nil || l.Connector == nil {
+		return 0
+	}
+	if most := l.Connector.MaxThreads; most != nil && most.Value > 0 {
+		busy = min(busy, most.Value)
+	}
+	return max(0, min(l.Connections.Phases[Sending], busy-l.Connections.Phases[InService]))
+}
+
 // outrunBy: the pool, which no other connector uses, has all its threads, most of
 // them seem free, and yet more requests wait than those could take. A free one takes
 // a request within a millisecond, so they work on what is not seen: for clients that

@@ -55,20 +55,29 @@ type Workers struct {
 }
 
 // Locked is how many of a listener's busy threads wait for a lock, a pool or a
-// timer: those that neither run nor wait for a peer. It is 0 where the busy ones
+// timer: those that neither run nor wait for a peer or a client. It is 0 where the busy ones
 // cannot be counted, and no more than are parked.
 func (d *Downstream) Locked(l *Listener) int {
 	busy, known := l.BusyThreads()
 	if d.Workers == nil || known != BusyIsKnown {
 		return 0
 	}
-	busy -= d.Workers.Running + d.Workers.Other + d.Workers.InCalls()
+	busy -= d.Workers.Running + d.Workers.Other + d.Workers.InCalls() + d.ForClients(l)
 	for i := range d.Peers {
 		if n := d.Peers[i].Workers; n != nil {
 			busy -= *n
 		}
 	}
 	return max(0, min(busy, d.Workers.Parked))
+}
+
+// ForClients is how many of them wait for clients to take their responses: Tomcat parks a thread that sends until
+// its poller finds room (NioEndpoint.NioSocketWrapper.doWrite).
+func (d *Downstream) ForClients(l *Listener) int {
+	if d.Workers == nil {
+		return 0
+	}
+	return min(l.SendingThreads(), d.Workers.Parked)
 }
 
 // Peer is one address that a process has connections to.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -69,6 +70,16 @@ func (s *Stacks) BusyGroup() *StackGroup {
 		}
 	}
 	return nil
+}
+
+// ReadsRequest: they wait for the rest of a request, as of an upload (org.apache.catalina.connector.InputBuffer).
+func (g *StackGroup) ReadsRequest() bool { return g.in(".connector.InputBuffer.realReadBytes") }
+
+// SendsResponse: they wait until their clients take more of a response.
+func (g *StackGroup) SendsResponse() bool { return g.in(".connector.OutputBuffer.realWriteBytes") }
+
+func (g *StackGroup) in(method string) bool {
+	return slices.ContainsFunc(g.Frames, func(f string) bool { return strings.HasSuffix(f, method) })
 }
 
 // Where is where the threads are, and who called it: "HikariDataSource.getConnection ←

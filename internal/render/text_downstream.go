@@ -30,6 +30,10 @@ func (s ListenerText) downstream() {
 		s.Row(term.Label(title), peerSpans(p)...)
 		title = ""
 	}
+	if n := d.ForClients(s.L); n > 0 {
+		s.Row(term.Label(title), term.Text("clients that do not take their responses"), term.Dim.Of(term.Dot), term.Text(phrase.Count(n, "thread")))
+		title = ""
+	}
 	if n := d.Locked(s.L); n > 0 {
 		s.Row(term.Label(title), term.Text("a lock, a pool or a timer"), term.Dim.Of(term.Dot), term.Text(phrase.Count(n, "thread")))
 	}

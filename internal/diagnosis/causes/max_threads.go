@@ -114,6 +114,13 @@ func beforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	if n := s.InCalls(); n > 0 {
 		return []model.Step{beforeCalls(s, reading.DownstreamOf(s.Now).Workers, n)}
 	}
+	if n, sends := s.ForClients(); n > 0 {
+		what := "requests, which then come at once"
+		if sends {
+			what = "responses, or send less"
+		}
+		return []model.Step{advice.Action(phrase.Sprintf("Let a proxy in front buffer the %s: %s %s", what, phrase.Count(n, "thread"), words.ForClients(n, sends)))}
+	}
 	switch {
 	case s.Waits.Possible != model.CauseNone:
 		return []model.Step{advice.Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.PeerName(s.Waits.Peer)))}
@@ -168,7 +175,7 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	busy, seen := reading.BusyThreads(s.Now)
 	to, effect := threadsAdvised(s)
 	shorten := "Shorten what the handlers wait for"
-	if n := sendingThreads(s.Now, min(busy, most)); seen && 2*n > min(busy, most) {
+	if n := s.Now.SendingThreads(); seen && 2*n > min(busy, most) {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
 	}
 	first := ""
@@ -245,13 +252,6 @@ func threadsNow(s *symptoms.Symptoms) (to int, effect string) {
 		return 2 * most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
 	}
 	return to, effect
-}
-
-// sendingThreads is how many of the busy ones are at most accounted for by
-// responses that wait for their clients. A connection may have such bytes and no
-// thread any more, so those that are in service come first.
-func sendingThreads(l *model.Listener, busy int) int {
-	return min(reading.Phase(l, model.Sending), max(0, busy-reading.Phase(l, model.InService)))
 }
 
 // maxConnectionsFull: all connections are taken, or were when packets were dropped.

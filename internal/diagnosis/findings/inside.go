@@ -16,8 +16,8 @@ func insideFinding(s *symptoms.Symptoms, add adder) {
 	if n == 0 {
 		return
 	}
-	evidence := words.Join(phrase.Sprintf("%s %s for a lock, a pool or a timer, none of them in a call on a connection",
-		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait"))+besideInCall(s), words.StackNumbers(s.Now))
+	evidence := words.Join(phrase.Sprintf("%s %s for %s, none of them in a call on a connection",
+		phrase.Count(n, "busy thread"), phrase.Verb(n, "waits", "wait"), words.Inside(s.Now))+besideInCall(s), words.StackNumbers(s.Now))
 	if down := words.Unconnected(s.Now); down != "" {
 		add("waiting_inside", model.SeverityWarning,
 			phrase.Sprintf("%s No connection to %s is open, which the configuration names.", evidence, down),

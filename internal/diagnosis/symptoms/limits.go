@@ -71,11 +71,33 @@ func (s *Symptoms) NoMoreThreads() bool {
 	return refused || p.Threads != nil && p.PIDsLimit != nil && *p.PIDsLimit-*p.Threads <= max(2, *p.PIDsLimit/20)
 }
 
+// ForClients is how many of the used up threads wait for their own clients, where that is most of them: sends, to take
+// a response, else, by the JVM's own account, to send the rest of a request.
+func (s *Symptoms) ForClients() (n int, sends bool) {
+	if !s.ThreadsFull {
+		return 0, false
+	}
+	stacks := reading.StacksOf(s.Now)
+	if g := stacks.BusyGroup(); g != nil && float64(g.Threads) >= mostOf*float64(stacks.Busy()) && (g.ReadsRequest() || g.SendsResponse()) {
+		return g.Threads, g.SendsResponse()
+	}
+	sending := func(l *model.Listener) bool {
+		return float64(l.SendingThreads()) >= max(1, mostOf*float64(s.busyOrAll()))
+	}
+	if s.Both(sending) {
+		return s.Now.SendingThreads(), true
+	}
+	return 0, false
+}
+
 // Inside is how many of the used up threads wait for a lock, a pool or a timer, where
 // that is most of them and they wait for no peer; 0 where that is not so, or not known.
 func (s *Symptoms) Inside() int {
 	d := reading.DownstreamOf(s.Now)
 	if !s.ThreadsFull || s.Waits.Cause != model.CauseNone || s.Waits.Possible != model.CauseNone {
+		return 0
+	}
+	if n, _ := s.ForClients(); n > 0 {
 		return 0
 	}
 	if d != nil && d.Workers != nil {

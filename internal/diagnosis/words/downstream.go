@@ -83,6 +83,23 @@ func WaitNumbers(s *symptoms.Symptoms) string {
 	return text
 }
 
+// Inside is what threads wait for in the process itself: what a client has yet to send looks like a timer.
+func Inside(l *model.Listener) string {
+	if d := reading.DownstreamOf(l); d != nil && d.Workers != nil && 2*d.Workers.Timed >= d.Workers.Parked {
+		return "a lock, a pool, a timer or the rest of a request"
+	}
+	return "a lock, a pool or a timer"
+}
+
+// ForClients says that n threads wait for their clients.
+func ForClients(n int, sends bool) string {
+	what := "send the rest of their requests"
+	if sends {
+		what = "take their responses"
+	}
+	return phrase.Sprintf("%s for clients that do not %s", phrase.Verb(n, "waits", "wait"), what)
+}
+
 // workerNumbers are what busy threads do that wait for no peer, where that was read.
 func workerNumbers(s *symptoms.Symptoms) string {
 	d := reading.DownstreamOf(s.Now)
@@ -91,7 +108,10 @@ func workerNumbers(s *symptoms.Symptoms) string {
 	}
 	text := ""
 	if n := d.Locked(s.Now); n > 0 {
-		text += phrase.Sprintf(", %d of them %s for a lock, a pool or a timer", n, phrase.Verb(n, "waits", "wait"))
+		text += phrase.Sprintf(", %d of them %s for %s", n, phrase.Verb(n, "waits", "wait"), Inside(s.Now))
+	}
+	if n := d.ForClients(s.Now); n > 0 {
+		text += phrase.Sprintf(", %d %s", n, ForClients(n, true))
 	}
 	if n := d.Workers.Running; n > 0 {
 		text += phrase.Sprintf(", %d %s", n, phrase.Verb(n, "runs", "run"))
