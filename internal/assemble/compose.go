@@ -96,7 +96,7 @@ func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
-			l.AcceptQueue.OldestWait = new(found.OldestWait)
+			l.AcceptQueue.OldestWait, l.AcceptQueue.Left = new(found.OldestWait), found.QueuedLeft
 			l.AcceptQueue.NoAcceptFor = d.next.histories[l.ID].queue.read(found, last.At, len(k.Members) > 1)
 		}
 	}

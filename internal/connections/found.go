@@ -13,6 +13,7 @@ type Found struct {
 	Counts     model.Connections
 	SynBacklog int              // half-open (SYN_RECV)
 	Queued     int              // in the accept queue
+	QueuedLeft int              // of those queued, such as sent a request and FIN
 	OldestWait time.Duration    // of those queued
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
@@ -47,6 +48,9 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	}
 	if s.Inode == 0 {
 		f.Queued++
+		if s.State == sockdiag.CloseWait && unanswered(s) {
+			f.QueuedLeft++
+		}
 		if s.HasInfo {
 			// Set when the handshake completes, and nothing was sent since.
 			f.OldestWait = max(f.OldestWait, s.Info.LastDataSent)

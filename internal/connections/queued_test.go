@@ -52,3 +52,18 @@ func TestStands(t *testing.T) {
 	_, known = waits(many, 0).Stands(waits(ages{1: s}, 0), false)
 	require.False(t, known, "more than are remembered")
 }
+
+// Of those in the accept queue who have sent a request and closed: not a check of the port.
+func TestQueuedLeft(t *testing.T) {
+	f := &Found{}
+	for _, s := range []sockdiag.Socket{
+		{State: sockdiag.CloseWait, RecvQ: 81},
+		{State: sockdiag.CloseWait, RecvQ: 1},
+		{State: sockdiag.Established, RecvQ: 80},
+		{State: sockdiag.CloseWait, RecvQ: 81, Inode: 1},
+	} {
+		f.Add(&s)
+	}
+	require.Equal(t, 3, f.Queued)
+	require.Equal(t, 1, f.QueuedLeft)
+}

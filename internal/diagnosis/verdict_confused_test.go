@@ -285,6 +285,13 @@ func scenariosStalls() []scenario {
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 		},
 		{
+			name: "all connections are taken, and most of those in the accept queue have left", before: tomcat(200, 34, 16).pool(20).inService(34).queue(17, 4*time.Second).do(virtual),
+			now: tomcat(200, 34, 16).pool(20).inService(34).queue(17, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(func(l *model.Listener) {
+				l.AcceptQueue.Left = 15
+			}),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
 			name: "all connections are taken, and those that were idle at moments are not", before: tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 4*time.Second),
 			now:    tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 5*time.Second).lost(model.CauseKeepAliveIdle, syn, 27).lost(model.CauseMaxConnections, syn, 26),
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),

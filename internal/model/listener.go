@@ -115,6 +115,8 @@ type AcceptQueue struct {
 	// longest (tcp_info.tcpi_last_data_sent of a queued socket), nil when
 	// nothing waits or the scan has not seen it.
 	OldestWait *time.Duration
+	// Left are those in it whose clients have sent a request and closed, at their side at least.
+	Left int
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the
 	// first (by its socket's cookie) in each reading of that time. 0: somebody was taken out since the
 	// reading before; nil: not known.

@@ -93,13 +93,15 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	return raise("Let more clients in"), acceptCountNot(s)
 }
 
-// leaveInside says that those who are let in do not wait for their answer, "" where that is not so.
+// leaveInside says that those who are let in, or wait to be, do not wait for their answer, "" where that is not so.
 func leaveInside(s *symptoms.Symptoms) string {
 	switch n, _ := s.Unanswered(); {
 	case s.LeaveInside():
 		return phrase.Sprintf("%s that were let in left before their answer", phrase.Count(n, "client"))
 	case s.ClosedInside():
-		return "the clients of most connections have closed while their requests are in service"
+		return "the clients of as many as half of the connections have closed while their requests were in service"
+	case s.ClosedInQueue():
+		return phrase.Sprintf("the clients of %d of the %d connections in the accept queue have closed", min(s.Now.AcceptQueue.Left, s.Now.AcceptQueue.Length), s.Now.AcceptQueue.Length)
 	}
 	return ""
 }
@@ -111,7 +113,7 @@ func leaveInsideSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 		see = advice.Action(phrase.Sprintf("Look at %s, where most of the requests wait: %s", where, leaveInside(s)))
 	}
 	return []model.Step{see, advice.Action("Shorten that, or let it fail sooner than these clients give up")},
-		"A larger maxConnections or acceptCount: more clients would be let in to leave before their answer."
+		"A larger acceptCount: more clients would leave before their answer. A larger maxConnections likewise, where the requests wait for one another (a lock, a pool)."
 }
 
 // raiseConnections is the change of maxConnections, after that of the open files if those
@@ -145,8 +147,8 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(s.Now, model.Unclassified), n) +
 			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
 	case !threads && leaveInside(s) != "":
-		return phrase.Capital(leaveInside(s)) + ": shorten what their requests wait for, or let it fail sooner than these clients give up. " +
-			"More room is room for more of these; where the requests wait for one another (a lock, a pool), a smaller " + advice.MaxConnectionsSetting().Name(s.Now) + " has those inside served in time."
+		return phrase.Capital(leaveInside(s)) + ": shorten what the requests wait for, or let it fail sooner than these clients give up. " +
+			"Where they wait for one another (a lock, a pool), more room is room for more that leave, and a smaller " + advice.MaxConnectionsSetting().Name(s.Now) + " has those inside served in time."
 	case threads && reading.GivenUp(s.Now) > 0:
 		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(s.Now), reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
 	case threads && s.ThreadsFull && s.Overflowed() > 0:

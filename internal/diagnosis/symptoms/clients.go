@@ -152,17 +152,24 @@ func (s *Symptoms) LeaveInside() bool {
 	return n >= leaveInsideLeast && 3*n >= ended
 }
 
-// ClosedInside means that the clients of most connections have closed while their requests are in service. They may
-// still wait for the answer, unless others are known to leave without.
+// ClosedInside means that the clients of as many as half of the connections have closed while their requests were in
+// service, now or a moment ago. Those of now may still wait for the answer, where few are known to leave without.
 func (s *Symptoms) ClosedInside() bool {
-	if n, ended := s.Unanswered(); ended > 0 && 5*n < ended {
-		return false
-	}
-	n, held := reading.LeftInService(s.Now), 0
-	if c := s.Now.Connections; c != nil {
-		held = c.SlotsInUse()
-	}
-	return n >= leaveInsideLeast && 2*n > held
+	held, known := reading.SlotsInUse(s.Now)
+	n := reading.LeftInService(s.Now) + int(s.Losses().AbandonedRequests)
+	return known && !s.mostlyAnswered() && n >= leaveInsideLeast && 2*n >= held
+}
+
+// ClosedInQueue is the same of those in the accept queue: it is longer than their patience.
+func (s *Symptoms) ClosedInQueue() bool {
+	q := s.Now.AcceptQueue
+	return q != nil && !s.mostlyAnswered() && q.Left >= leaveInsideLeast && 2*q.Left >= q.Length
+}
+
+// mostlyAnswered: who closes has only ended its side.
+func (s *Symptoms) mostlyAnswered() bool {
+	n, ended := s.Unanswered()
+	return ended > 0 && 5*n < ended
 }
 
 // leaveInsideLeast is of how many of them the one or the other is said.

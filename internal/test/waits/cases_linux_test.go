@@ -52,7 +52,9 @@ func cases() []waitCase {
 		{"G3 connects that nobody answers", hanging},
 		{"G3 a database that has died: connects are refused", dead},
 		{"G4 a lock", func(s *stage) { s.nobody("/lock?ms=500", "`synchronized` around 500 ms", "lock, a pool or a timer") }},
-		{"G4 a timer", func(s *stage) { s.nobody("/sleep?ms=2500", "`Thread.sleep` of 2.5 s", "lock, a pool, a timer or the rest of a request") }},
+		{"G4 a timer", func(s *stage) {
+			s.nobody("/sleep?ms=2500", "`Thread.sleep` of 2.5 s", "lock, a pool, a timer or the rest of a request")
+		}},
 		{"G4 the CPU", func(s *stage) {
 			s.nobody("/burn?ms=500", "20 threads that compute, on as many processors as the machine has", "run")
 		}},
