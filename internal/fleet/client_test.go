@@ -98,6 +98,7 @@ func sick() *server {
 	well := losing(map[string]string{"pod": "cart-1", "netns": "3", "cause": "none"})
 	down := map[string]string{"job": "tcpdiag", "instance": "10.0.0.2:10889", "netns": "9", "port": "9090", "cause": "no_listener"}
 	return &server{answers: [][2]any{
+		{"sum by (status) (instance_status:tcpdiag_listeners:count", []sample{{map[string]string{"status": "ok"}, 14998}, {map[string]string{"status": "losing"}, 1}, {map[string]string{"status": "down"}, 1}}},
 		{"count_values", []sample{{map[string]string{"status": "0"}, 14998}, {map[string]string{"status": "3"}, 1}, {map[string]string{"status": "4"}, 1}}},
 		{"count(tcpdiag_build_info", one(nil, 250)},
 		{"count(up", one(nil, 2)},
@@ -106,9 +107,9 @@ func sick() *server {
 		{"listener:tcpdiag_clients_turned_away", one(identity(l), 312)},
 		{"listener:tcpdiag_dropped_packets", one(identity(l), 1200)},
 		{"listener:tcpdiag_limit_used_ratio", []sample{{identity(l), 1}, {identity(well), 0.5}}},
-		{"listener:tcpdiag_clients_inside", one(identity(l), 20)},
+		{"tcpdiag_listener_clients_inside", one(identity(l), 20)},
 		{`limit="max_connections"`, one(identity(l), 20)},
-		{`tcpdiag_connector_limit{instance=~"10\\.0\\.0\\.1:10889|10\\.0\\.0\\.2:10889",netns=~"2|9|3",limit="max_threads"}`, one(identity(l), 4)},
+		{`tcpdiag_connector_limit{instance=~"10\\.0\\.0\\.1:10889|10\\.0\\.0\\.2:10889",limit="max_threads"}`, one(identity(l), 4)},
 		{`tcpdiag_listener_limit_used_ratio{`, one(identity(l), 1)},
 		{"accept_queue_length", one(identity(l), 21)},
 		{"accept_queue_capacity", one(identity(l), 21)},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	tcpdiag "github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // same are the labels by which two series are of one listener.
@@ -95,21 +97,27 @@ func (q questions) dropped(matchers string) string {
 // trouble are the worst: those that are not ok, and those that have turned clients away.
 // The value is 1,000,000 for each step of the status, and the clients turned away.
 func (q questions) trouble(limit int) string {
-	away := q.turnedAway(q.of.agents())
+	away := "listener:tcpdiag_clients_turned_away:trouble3m" + q.of.matchers() // of those that have turned any away
 	bad := "listener:tcpdiag_trouble:max" + q.of.matchers()
 	if !q.rules {
+		away = q.turnedAway(q.of.agents())
 		bad = fmt.Sprintf("(%s) > 0 or (%s) and %s (%s) >= 1", q.status(), q.status(), same, away)
 	}
 	return fmt.Sprintf("topk(%d, 1e6 * (%s) + %s group_left () clamp_max(%s, 999999) or 1e6 * (%s))", limit, bad, same, away, bad)
 }
 
-// calm are the fullest of those that are ok. The value is how full they are, without the rules.
+// calm are the fullest of those that are ok, as many as are asked for where the limit has room for all that
+// are not. The value is how full they are, without the rules.
 func (q questions) calm(limit int) string {
 	ok := "((" + q.status() + ") == 0)"
-	if q.rules { // two sets are cheaper than a sum of each pair
-		return fmt.Sprintf("topk(%d, 1 + (%s and %s topk(%d, %s and %s %s)) or %s)", limit, ok, same, limit, q.fullest(q.of.agents()), same, ok, ok)
+	if !q.rules {
+		return fmt.Sprintf("topk(%d, %s + %s group_left () clamp_max(%s, 1) or %s)", limit, ok, same, q.fullest(q.of.agents()), ok)
 	}
-	return fmt.Sprintf("topk(%d, %s + %s group_left () clamp_max(%s, 1) or %s)", limit, ok, same, q.fullest(q.of.agents()), ok)
+	fullest := q.fullest(q.of.agents())
+	if q.of.Namespace != "" { // an agent of a node has no namespace
+		fullest += " and " + same + " " + ok
+	}
+	return fmt.Sprintf("topk(%d, 1 + (%s and %s topk(%d, %s)) or %s)", limit, ok, same, limit, fullest, ok)
 }
 
 // fullest is how full the fullest limit is.
@@ -117,20 +125,30 @@ func (q questions) fullest(matchers string) string {
 	if q.rules {
 		return "listener:tcpdiag_limit_used_ratio:max" + matchers
 	}
-	return "clamp_max(max without (limit) (tcpdiag_listener_limit_used_ratio" + matchers + "), 1)"
+	return "tcpdiag_listener_fullest_limit_ratio" + matchers
 }
 
-// connections are those that the server has accepted: a series a listener where rules have the sum of
-// its phases.
-func (q questions) connections(m string) string {
-	if q.rules {
-		return fmt.Sprintf("listener:tcpdiag_clients_inside:sum%s - tcpdiag_listener_accept_queue_length%s", m, m)
-	}
-	return fmt.Sprintf("sum without (phase) (tcpdiag_listener_connections%s) + (tcpdiag_listener_reset_connections%s or 0 * tcpdiag_listener_accept_queue_length%s)", m, m, m)
+// connections are those that the server has accepted.
+func connections(matchers string) string {
+	return fmt.Sprintf("tcpdiag_listener_clients_inside%s - tcpdiag_listener_accept_queue_length%s", matchers, matchers)
 }
 
+// counts are by status: its name where the rules have counted, else its number.
 func (q questions) counts() string {
+	if q.rules && q.of.Namespace == "" {
+		return "sum by (status) (instance_status:tcpdiag_listeners:count" + q.of.agents() + ")"
+	}
 	return fmt.Sprintf(`count_values("status", %s)`, q.status())
+}
+
+// statusOf is a status by its name, or by its number.
+func statusOf(text string) (tcpdiag.Status, bool) {
+	for s := range tcpdiag.NumStatuses {
+		if text == s.String() || text == strconv.Itoa(int(s)) {
+			return s, true
+		}
+	}
+	return 0, false
 }
 
 // agents are those that are scraped.
@@ -144,32 +162,21 @@ func (q questions) missing() string {
 // maxAlternatives is how many are named in a question; more are asked for by all.
 const maxAlternatives = 200
 
-// of are matchers of the rows' series: an agent of a node has those of all its pods.
+// of are matchers of the rows' agents: an agent of a node has the series of all its pods. A second
+// matcher, of the namespaces, would cost more than it leaves out: nodes number theirs alike.
 func (s Selection) of(rows []*row) string {
-	instances, spaces := alternatives(rows, func(r *row) string { return r.key.instance }), alternatives(rows, func(r *row) string { return r.key.netns })
-	switch {
-	case instances == "":
-		return s.agents()
-	case spaces == "":
-		return s.agents("instance=~" + strconv.Quote(instances))
-	}
-	return s.agents("instance=~"+strconv.Quote(instances), "netns=~"+strconv.Quote(spaces))
-}
-
-// alternatives match one label of the rows, "" where they are too many.
-func alternatives(rows []*row, label func(*row) string) string {
 	seen := make(map[string]bool)
 	var names []string
 	for _, r := range rows {
-		if v := label(r); !seen[v] {
-			seen[v] = true
-			names = append(names, regexp.QuoteMeta(v))
+		if !seen[r.key.instance] {
+			seen[r.key.instance] = true
+			names = append(names, regexp.QuoteMeta(r.key.instance))
 		}
 	}
 	if len(names) > maxAlternatives {
-		return ""
+		return s.agents()
 	}
-	return strings.Join(names, "|")
+	return s.agents("instance=~" + strconv.Quote(strings.Join(names, "|")))
 }
 
 // more adds a matcher to those of a selector.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -74,8 +73,8 @@ func (c *Client) survey(ctx context.Context, q questions, limit int, out *api.Fl
 	g.Go(func() error {
 		v, err := c.query(ctx, q.counts())
 		for _, s := range v {
-			if n, err := strconv.Atoi(text(s.Metric, "status")); err == nil && n >= 0 && n < len(found.counts) && s.Value > 0 {
-				found.counts[n] = int(s.Value)
+			if status, ok := statusOf(text(s.Metric, "status")); ok && s.Value > 0 {
+				found.counts[status] = int(s.Value)
 				found.total += int(s.Value)
 			}
 		}
@@ -154,7 +153,7 @@ func (c *Client) fill(ctx context.Context, q questions, rows []*row) error {
 		q.turnedAway(m):          &d.turnedAway,
 		q.dropped(m):             &d.dropped,
 		q.fullest(m):             &d.fullest,
-		q.connections(m):         &d.connections,
+		connections(m):           &d.connections,
 		limit("max_connections"): &d.maxConnections,
 		limit("max_threads"):     &d.maxThreads,
 		"tcpdiag_listener_limit_used_ratio" + more(m, `limit="max_threads"`): &d.threadRatio,

@@ -163,6 +163,39 @@ func TestClosedLabelSetsExistAtZero(t *testing.T) {
 	}
 }
 
+// What rules over thousands of listeners compare is one series of each.
+func TestWhatIsAddedUpForMany(t *testing.T) {
+	s := fleet(1)
+	l := &s.Listeners[0]
+	l.AcceptQueue.Length = 5
+	l.Connections.Phases = [model.NumPhases]int{model.Idle: 3, model.Waiting: 4}
+	l.Connections.Reset = new(6)
+	l.Limits = []model.Limit{{Name: "accept_queue", Ratio: .05}, {Name: "max_threads", Ratio: .7}, {Name: "open_files", Ratio: .2}}
+	l.Totals.Dropped = map[model.DropKey]uint64{
+		{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}: 4,
+		{Cause: model.CauseSynBacklog, Packet: model.PacketSYN}:     5,
+		{Cause: model.CauseSynBacklog, Packet: model.PacketUnknown}: 2,
+		{Cause: model.CauseMaxConnections, Packet: model.PacketACK}: 1,
+	}
+	check := func(want map[string]float64) {
+		t.Helper()
+		got := collect(t, s)
+		for name, v := range want {
+			require.InDelta(t, v, samples(got["tcpdiag_listener_"+name])[""], 1e-9, name)
+		}
+	}
+	room := float64(8192 + 101)
+	check(map[string]float64{"clients_inside": 18, "capacity_used_ratio": 18 / room, "fullest_limit_ratio": .7, "overflow_packets_total": 5, "syn_backlog_packets_total": 7})
+	l.Connections.Reset = nil
+	l.Limits[0].Ratio = 1.02 // a queue that races past its capacity
+	check(map[string]float64{"clients_inside": 12, "capacity_used_ratio": 12 / room, "fullest_limit_ratio": 1})
+	l.Connector.MaxConnections, l.Limits = nil, nil
+	got := collect(t, s)
+	require.Contains(t, got, "tcpdiag_listener_clients_inside")
+	require.NotContains(t, got, "tcpdiag_listener_capacity_used_ratio")
+	require.NotContains(t, got, "tcpdiag_listener_fullest_limit_ratio")
+}
+
 func TestADropCauseNeedsItsEvidence(t *testing.T) {
 	all := []string{
 		"max_connections", "keep_alive_idle", "open_files", "jvm_pause",
@@ -241,6 +274,7 @@ func TestAbsentIsNotZero(t *testing.T) {
 		"tcpdiag_listener_overflow_packets_total",
 		"tcpdiag_listener_queue_resets_total",
 		"tcpdiag_listener_status",
+		"tcpdiag_listener_syn_backlog_packets_total",
 		"tcpdiag_listener_verdict_info",
 		"tcpdiag_missed_ticks_total",
 		"tcpdiag_omitted_listeners",
@@ -254,7 +288,7 @@ func TestAPartialCountIsNoSeries(t *testing.T) {
 	whole, partial := fleet(1), fleet(1)
 	partial.Listeners[0].Connections.Partial = true
 	all, some := collect(t, whole), collect(t, partial)
-	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_connections_age_seconds", "tcpdiag_listener_connections_sampling_error", "tcpdiag_listener_reset_connections"} {
+	for _, name := range []string{"tcpdiag_listener_connections", "tcpdiag_listener_connections_age_seconds", "tcpdiag_listener_connections_sampling_error", "tcpdiag_listener_reset_connections", "tcpdiag_listener_clients_inside", "tcpdiag_listener_capacity_used_ratio"} {
 		require.Contains(t, all, name)
 		require.NotContains(t, some, name)
 		delete(all, name)

@@ -135,12 +135,14 @@ func (c *Collector) dropped(e emitter, ls labels, counts map[model.DropKey]uint6
 	}
 }
 
-// overflowed are the packets dropped at the accept queue, whatever filled it.
-func overflowed(counts map[model.DropKey]uint64) (sum uint64) {
+// dropSums are the packets dropped at the accept queue, whatever filled it, and at the SYN backlog.
+func dropSums(counts map[model.DropKey]uint64) (overflow, synBacklog uint64) {
 	for key, n := range counts {
-		if key.Cause != model.CauseSynBacklog {
-			sum += n
+		if key.Cause == model.CauseSynBacklog {
+			synBacklog += n
+		} else {
+			overflow += n
 		}
 	}
-	return sum
+	return overflow, synBacklog
 }

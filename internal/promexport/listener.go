@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 126
+	MaxSeriesPerListener = 130
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -38,17 +38,21 @@ type listenerMetrics struct {
 	samplingError  *metric
 	dropped        *metric
 	overflow       *metric
+	synDropped     *metric
 	abandoned      *metric
 	queueResets    *metric
 	status         *metric
 	verdict        *metric
 	clients        *metric
+	inside         *metric
+	usedCapacity   *metric
 	outcomes       *metric
 	turnedAway     *metric
 	unanswered     *metric
 	delays         *metric
 	firstResponse  *metric
 	usedRatio      *metric
+	fullest        *metric
 	members        *metric
 }
 
@@ -96,6 +100,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		overflow: c.counter("tcpdiag_listener_overflow_packets_total",
 			"Handshake packets dropped at a full accept queue: tcpdiag_listener_dropped_packets_total without cause and packet, and without syn_backlog. One series instead of dozens, for many listeners.",
 			"listener", "netns"),
+		synDropped: c.counter("tcpdiag_listener_syn_backlog_packets_total",
+			"Handshake packets dropped at a full SYN backlog: cause syn_backlog of tcpdiag_listener_dropped_packets_total, in one series.",
+			"listener", "netns"),
 		abandoned: c.counter("tcpdiag_listener_abandoned_requests_total",
 			"Requests whose client closed while they waited or were in service; seen at scans, which miss some.",
 			"listener", "netns"),
@@ -110,6 +117,12 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"listener", "netns", "status", "cause"),
 		clients: c.gauge("tcpdiag_listener_client_capacity",
 			"Clients that can be inside at once: maxConnections plus the accept queue's capacity; absent while maxConnections is not known.",
+			"listener", "netns"),
+		inside: c.gauge("tcpdiag_listener_clients_inside",
+			"Clients that are inside or queued: the sum of tcpdiag_listener_connections, tcpdiag_listener_reset_connections and tcpdiag_listener_accept_queue_length; absent while not all sockets can be counted.",
+			"listener", "netns"),
+		usedCapacity: c.gauge("tcpdiag_listener_capacity_used_ratio",
+			"tcpdiag_listener_clients_inside divided by tcpdiag_listener_client_capacity; 1 is full. Absent where one of them is.",
 			"listener", "netns"),
 		outcomes: c.counter("tcpdiag_listener_clients_total",
 			"Clients by how their attempt to connect ended (connected, delayed, gave_up, stalled, reset, half_open, undecided); absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
@@ -129,6 +142,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		usedRatio: c.gauge("tcpdiag_listener_limit_used_ratio",
 			"How much of a limit is used; 1 is full. Absent where it is not known.",
 			"listener", "netns", "limit"),
+		fullest: c.gauge("tcpdiag_listener_fullest_limit_ratio",
+			"The largest tcpdiag_listener_limit_used_ratio of the listener, and 1 at most.",
+			"listener", "netns"),
 		members: c.gauge("tcpdiag_listener_members",
 			"Sockets that share the address (SO_REUSEPORT); 1 is alone.",
 			"listener", "netns"),
@@ -180,6 +196,12 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 		}
 		e.value(m.samplingError, ls, float64(l.Connections.Error))
 	}
+	if inside := clientsInside(l); inside != nil {
+		e.value(m.inside, ls, float64(*inside))
+		if room := l.Capacity(); room != nil && *room > 0 {
+			e.value(m.usedCapacity, ls, float64(*inside)/float64(*room))
+		}
+	}
 	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))
 	}
@@ -191,14 +213,34 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 	c.limits(e, ls, l.Limits)
 }
 
+// clientsInside are the clients that take a slot of the server or of its accept queue.
+func clientsInside(l *model.Listener) *int {
+	if l.AcceptQueue == nil || l.Connections == nil || l.Connections.Partial {
+		return nil
+	}
+	sum := l.AcceptQueue.Length
+	for _, n := range l.Connections.Phases {
+		sum += n
+	}
+	if l.Connections.Reset != nil {
+		sum += *l.Connections.Reset
+	}
+	return &sum
+}
+
 func (c *Collector) limits(e emitter, ls labels, limits []model.Limit) {
 	seen := make(map[string]bool, maxLimits)
+	fullest := 0.0
 	for _, l := range limits {
 		if seen[l.Name] || len(seen) == maxLimits || math.IsNaN(l.Ratio) || math.IsInf(l.Ratio, 0) {
 			continue
 		}
 		seen[l.Name] = true
+		fullest = max(fullest, l.Ratio)
 		e.value(c.catalogue.listener.usedRatio, ls.with(label("limit", l.Name)), l.Ratio)
+	}
+	if len(seen) > 0 {
+		e.value(c.catalogue.listener.fullest, ls, min(fullest, 1))
 	}
 }
 
@@ -210,7 +252,9 @@ func (c *Collector) totals(e emitter, ls labels, t *model.Totals, can causes) {
 	e.value(m.queueResets, ls, float64(t.QueueResets))
 	e.histogram(m.fill, ls, fillHistogram(&t.Fill))
 	c.dropped(e, ls, t.Dropped, can)
-	e.value(m.overflow, ls, float64(overflowed(t.Dropped)))
+	overflow, synBacklog := dropSums(t.Dropped)
+	e.value(m.overflow, ls, float64(overflow))
+	e.value(m.synDropped, ls, float64(synBacklog))
 	c.outcomes(e, ls, t.Clients)
 }
 

@@ -29,7 +29,8 @@ type agents struct {
 	worst   [2]int // the node, and the pod on it, that loses clients
 	down    int    // the node that expects a port
 	targets []observability.Target
-	stop    func() // answers no more scrapes
+	owned   observability.Target // what kube-state-metrics says of the pods
+	stop    func()               // answers no more scrapes
 }
 
 // serveAgents answers scrapes of all of them on one port.
@@ -46,11 +47,38 @@ func serveAgents(t *testing.T, nodes int) *agents {
 			"__metrics_path__": fmt.Sprintf("/%d/metrics", n), "instance": fmt.Sprintf("10.0.%d.%d:10889", n/250, n%250), "node": nodeName(n),
 		}})
 	}
+	mux.HandleFunc("/owners/metrics", a.owners)
+	a.owned = observability.Target{Addresses: []string{l.Addr().String()}, Labels: map[string]string{"__metrics_path__": "/owners/metrics", "instance": "kube-state-metrics:8080"}}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(l) }()
 	a.stop = func() { _ = server.Close() }
 	t.Cleanup(a.stop)
 	return a
+}
+
+// podsPerWorkload is how many pods a Deployment has; they are on as many nodes.
+const podsPerWorkload = 10
+
+// podOf are the namespace, ReplicaSet and name of a pod.
+func (a *agents) podOf(n, pod int) (namespace, replicaSet, name string) {
+	workload := n/podsPerWorkload*podsPerNode + pod
+	replicaSet = fmt.Sprintf("service-%03d-7c9d8b6f5", workload)
+	return fmt.Sprintf("team-%02d", workload%20), replicaSet, fmt.Sprintf("%s-%05d", replicaSet, n)
+}
+
+// owners are the series of kube-state-metrics that the rules of workloads ask for.
+func (a *agents) owners(w http.ResponseWriter, _ *http.Request) {
+	seen := make(map[string]bool)
+	for n := range a.nodes {
+		for pod := range podsPerNode {
+			namespace, set, name := a.podOf(n, pod)
+			fmt.Fprintf(w, "kube_pod_owner{namespace=%q,pod=%q,owner_kind=\"ReplicaSet\",owner_name=%q,owner_is_controller=\"true\"} 1\n", namespace, name, set)
+			if !seen[set] {
+				seen[set] = true
+				fmt.Fprintf(w, "kube_replicaset_owner{namespace=%q,replicaset=%q,owner_kind=\"Deployment\",owner_name=%q,owner_is_controller=\"true\"} 1\n", namespace, set, set[:len("service-000")])
+			}
+		}
+	}
 }
 
 func nodeName(n int) string { return fmt.Sprintf("worker-%d", n) }
@@ -81,10 +109,11 @@ func (a *agents) snapshot(n int) *model.Snapshot {
 
 func (a *agents) listener(n, pod, i int, netns uint64) model.Listener {
 	port := uint16(8080 + i)
+	namespace, _, name := a.podOf(n, pod)
 	since := uint64(time.Since(a.started).Seconds())
 	l := model.Listener{
 		ID:   model.ListenerID{NetNS: netns, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)},
-		Port: port, Inode: 13201, Members: 1,
+		Port: port, Inode: 13201, Members: 1, Pod: &model.Pod{Namespace: namespace, Name: name, Container: "app"},
 		Process: &model.Process{
 			PID: 1000 + pod, Comm: "java", OpenFiles: new(300), OpenFilesLimit: new(20000), Threads: new(60),
 			PodUID: fmt.Sprintf("0b51-%04d-%02d", n, pod), SafepointTime: new(time.Second), CPUThrottled: new(time.Second), RunDelay: new(time.Second),

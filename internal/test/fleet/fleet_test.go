@@ -120,7 +120,10 @@ func (b *bench) start(t *testing.T) {
 	b.prometheus, err = observability.StartPrometheus(t.Context(), observability.PrometheusOptions{
 		Dir: t.TempDir(), Address: address, Rules: rules, EvaluationInterval: b.interval,
 		Flags: []string{"--query.timeout=15m"}, // of a machine that others use as well
-		Jobs:  []observability.Job{{Name: "tcpdiag", Targets: b.agents.targets, ScrapeInterval: b.interval}},
+		Jobs: []observability.Job{
+			{Name: "tcpdiag", Targets: b.agents.targets, ScrapeInterval: b.interval},
+			{Name: "kube-state-metrics", Targets: []observability.Target{b.agents.owned}, ScrapeInterval: b.interval},
+		},
 	})
 	require.NoError(t, err)
 	t.Cleanup(b.prometheus.Stop)

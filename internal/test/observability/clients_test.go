@@ -28,8 +28,11 @@ func clientsAndPeers() []map[string]string {
 	add("tcpdiag_listener_clients_turned_away_total", `listener="[::]:8080"`, "0+90x60")
 	add("tcpdiag_listener_clients_turned_away_total", `listener="[::]:8081"`, "0x60")
 	add("tcpdiag_listener_client_capacity", `listener="[::]:8080"`, "26x60")
+	add("tcpdiag_listener_clients_inside", `listener="[::]:8080"`, "26x60")
 	add("tcpdiag_listener_connections", `listener="[::]:8080",phase="waiting"`, "20x60")
 	add("tcpdiag_listener_accept_queue_length", `listener="[::]:8080"`, "6x60")
+	add("tcpdiag_listener_fullest_limit_ratio", `listener="[::]:8080"`, "1x60")
+	add("tcpdiag_listener_fullest_limit_ratio", `listener="[::]:8081"`, "0.2x60")
 	for _, port := range []string{"8080", "8081"} {
 		for _, status := range []string{"ok", "warning", "saturated", "losing", "down"} {
 			values := "0x60"

@@ -97,7 +97,7 @@ func (s *stack) symptoms(t *testing.T) {
 			})
 		})
 	}
-	nettest.Within(t, 150*time.Second, "the symptoms fire and are inhibited", inhibited)
+	nettest.Within(t, 5*time.Minute, "the symptoms fire and are inhibited", inhibited) // evaluated once a minute, for a minute
 	pages := s.told("pager", "tcpdiag-lasting")
 	require.Len(t, pages, 1)
 	require.Equal(t, "TcpdiagBacklogOverflow", pages[0].Labels["alertname"])
@@ -173,7 +173,7 @@ func (s *stack) native(t *testing.T) {
 	require.NoError(t, err)
 	defer p.Stop()
 	var got []Series
-	nettest.Within(t, 90*time.Second, "the share above 80 %", func() bool {
+	nettest.Within(t, 3*time.Minute, "the share above 80 %", func() bool {
 		got, err = p.Query(t.Context(), `listener:tcpdiag_accept_queue_above_80:ratio2m{job="tcpdiag-lasting"} > 0.5 and listener:tcpdiag_accept_queue_not_empty:ratio2m > 0.5`)
 		require.NoError(t, err)
 		return len(got) == 1

@@ -34,6 +34,7 @@ func TestPanelsOfOneSickInstance(t *testing.T) {
 		always("listener_connections", `,phase="waiting"`, one.accepted)
 		always("listener_limit_used_ratio", `,limit="accept_queue"`, one.queue)
 		always("listener_limit_used_ratio", `,limit="max_connections"`, one.connections)
+		always("listener_fullest_limit_ratio", "", one.connections)
 		always("connector_limit", `,limit="max_connections"`, "40")
 		add("tcpdiag_listener_overflow_packets_total", one.labels, one.drops)
 		add("tcpdiag_listener_dropped_packets_total", one.labels+`,cause="max_connections",packet="syn"`, one.drops)
