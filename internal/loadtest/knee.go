@@ -83,8 +83,8 @@ func (c *Course) ended(first int, slo time.Duration, k *Knee) int {
 			continue
 		}
 		k.Reached, k.Late, k.Cause = true, !lost, p.Cause
-		for _, later := range c.Points[i:min(len(c.Points), i+full)] { // a verdict takes two readings
-			if k.Cause == model.CauseNone {
+		for j := i; j < len(c.Points) && k.Cause == model.CauseNone; j++ { // a verdict takes two readings, a CPU's quota longer
+			if later := &c.Points[j]; j < i+full || later.Status >= model.StatusSaturated {
 				k.Cause = later.Cause
 			}
 		}

@@ -79,6 +79,19 @@ func TestKneeOfARisingRate(t *testing.T) {
 	require.InDelta(t, 40, late.Rate, .5)
 }
 
+// What ended it may be known seconds later only.
+func TestKneeWhoseCauseIsKnownLater(t *testing.T) {
+	c := served(40, 10)
+	c.blind = true
+	for range 6 {
+		c.second(60)
+	}
+	require.Equal(t, model.CauseNone, kneeOf(t, c, 0).Cause)
+	c.blind = false
+	c.second(60)
+	require.Equal(t, model.CauseMaxConnections, kneeOf(t, c, 0).Cause)
+}
+
 // What is not reached is not stated: all were served, and some waited.
 func TestKneeNotReached(t *testing.T) {
 	c := served(40, 1000)
