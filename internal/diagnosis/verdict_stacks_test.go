@@ -79,3 +79,58 @@ func TestADeadlockIsSaid(t *testing.T) {
 	require.Equal(t, "deadlock", v.Findings[0].Code)
 	require.Equal(t, model.SeverityCritical, v.Findings[0].Severity)
 }
+
+// Threads that wait for their own clients are no threads that wait for a lock.
+func TestThreadsThatWaitForTheirClients(t *testing.T) {
+	answer := func(change ...func(*model.Listener)) model.Answer {
+		k := usedUp(20)
+		for _, c := range change {
+			k = k.do(c)
+		}
+		return Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds()).Answer
+	}
+	parked := func(l *model.Listener) {
+		l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 20, Parked: 20, Timed: 20}}
+	}
+	in := func(method string) model.StackGroup {
+		g := locked(20, "TIMED_WAITING")
+		g.Frames = []string{"java.lang.Object.wait", method}
+		return g
+	}
+	a := answer(parked)
+	require.Contains(t, a.Why, "20 of the threads wait for a lock, a pool, a timer or the rest of a request.")
+	require.Equal(t, "See what the 20 threads wait for", a.Do[0].Text)
+
+	a = answer(parked, func(l *model.Listener) {
+		l.Connections.Phases[model.Sending], l.Connections.Phases[model.InService] = 18, 2
+	})
+	require.Contains(t, a.Why, "18 of the threads wait for clients that do not take their responses.")
+	require.Equal(t, "Let a proxy in front buffer the responses, or send less: 18 threads wait for clients that do not take their responses", a.Do[0].Text)
+
+	a = answer(parked, dumped(in("org.apache.catalina.connector.InputBuffer.realReadBytes")))
+	require.Contains(t, a.Why, "20 of the threads wait for clients that do not send the rest of their requests.")
+	require.Equal(t, "Let a proxy in front buffer the requests, which then come at once: 20 threads wait for clients that do not send the rest of their requests", a.Do[0].Text)
+
+	a = answer(parked, dumped(in("org.apache.catalina.connector.OutputBuffer.realWriteBytes")))
+	require.Contains(t, a.Why, "20 of the threads wait for clients that do not take their responses.")
+}
+
+// The command for a thread dump is one that runs where the reader is: in a container may be no shell and no sudo.
+func TestCommandForAThreadDump(t *testing.T) {
+	command := func(change func(*model.Listener)) string {
+		k := usedUp(20).do(func(l *model.Listener) {
+			l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 20, Parked: 20}}
+		}).do(change)
+		return Judge(scenario{now: k, before: k}.evidence(), reading.DefaultThresholds()).Answer.Do[0].Command
+	}
+	require.Equal(t, `sudo -u "$(ps -o user= -p 42)" tcpdiag snapshot --pid 42 --thread-dump`, command(func(*model.Listener) {}))
+	require.Equal(t, `sudo setpriv --reuid="$(stat -c %u /proc/42)" --regid="$(stat -c %g /proc/42)" --clear-groups tcpdiag snapshot --pid 42 --thread-dump`,
+		command(func(l *model.Listener) { l.Process.Container = "4f1d" }))
+	pod := func(name string) func(*model.Listener) {
+		return func(l *model.Listener) {
+			l.Process.Container, l.Pod = "4f1d", &model.Pod{Namespace: "shop", Name: name}
+		}
+	}
+	require.Equal(t, "kubectl tcpdiag orders-6b7d9c -n shop --thread-dump", command(pod("orders-6b7d9c")))
+	require.NotContains(t, command(pod("orders; reboot")), "reboot")
+}

@@ -4,6 +4,7 @@ package advice
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -71,13 +72,25 @@ func FoundIn[T any](s *model.Setting[T]) string {
 	return ""
 }
 
-// DumpStep asks the JVM what its threads wait for, as its user.
+// DumpStep asks the JVM what its threads wait for, as its user and group: of a container's these have no names on its
+// host, and the container may have neither a shell nor sudo.
 func DumpStep(s *symptoms.Symptoms, text string) model.Step {
 	p := s.Now.Process
 	if p == nil || p.PID == 0 {
 		return Action(text + " (jstack)")
 	}
+	if pod := s.Now.Pod; pod != nil && plain(pod.Name) && plain(pod.Namespace) {
+		return Command(text, "kubectl tcpdiag "+pod.Name+" -n "+pod.Namespace+" --thread-dump")
+	}
+	if p.Container != "" || p.PodUID != "" {
+		return Command(text+" (on its host)", phrase.Sprintf(`sudo setpriv --reuid="$(stat -c %%u /proc/%[1]v)" --regid="$(stat -c %%g /proc/%[1]v)" --clear-groups tcpdiag snapshot --pid %[1]v --thread-dump`, p.PID))
+	}
 	return Command(text, phrase.Sprintf(`sudo -u "$(ps -o user= -p %[1]v)" tcpdiag snapshot --pid %[1]v --thread-dump`, p.PID))
+}
+
+// plain: it is one word of a command line, as the names that Kubernetes allows are.
+func plain(name string) bool {
+	return name != "" && name[0] != '-' && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789.-") == ""
 }
 
 // BacklogSteps make the accept queue longer: acceptCount, and net.core.somaxconn above

@@ -72,7 +72,7 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 		return append(do, raise("Or give them room")...), acceptCountNot(s)
 	case s.SlotsWithoutThread():
 		if t := s.Now.Connector.ConnectionTimeout; t == nil || t.Value <= 0 || t.Value > advice.ShortTimeout {
-			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "End the requests that their clients never finish", advice.ShortTimeout))
+			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "Where their clients never finish a request, end these sooner", advice.ShortTimeout))
 		}
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), acceptCountNot(s)
 	case !threads && leaveInside(s) != "":
