@@ -76,7 +76,7 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 		}
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), acceptCountNot(s)
 	case !threads && leaveInside(s) != "":
-		return leaveInsideSteps(s)
+		return leaveInsideSteps(s, to), "A larger acceptCount: more clients would leave before their answer."
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
 		do = threadSteps(s, v)
 		if reading.GivenUp(s.Now) > 0 {
@@ -106,14 +106,18 @@ func leaveInside(s *symptoms.Symptoms) string {
 	return ""
 }
 
-// leaveInsideSteps: the requests take longer than their clients' patience, as with a lock that one has at a time.
-func leaveInsideSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
+// leaveInsideSteps: the requests take longer than their clients' patience, as with a lock that one has at a time, which
+// more room makes worse; or they would not, if all were let in at once.
+func leaveInsideSteps(s *symptoms.Symptoms, to int) []model.Step {
 	see := advice.DumpStep(s, "See what the requests wait for: "+leaveInside(s))
 	if where := stuckAt(s); where != "" {
 		see = advice.Action(phrase.Sprintf("Look at %s, where most of the requests wait: %s", where, leaveInside(s)))
 	}
-	return []model.Step{see, advice.Action("Shorten that, or let it fail sooner than these clients give up")},
-		"A larger acceptCount: more clients would leave before their answer. A larger maxConnections likewise, where the requests wait for one another (a lock, a pool)."
+	return []model.Step{
+		see,
+		advice.Action("Shorten that, or let it fail sooner than these clients give up"),
+		advice.Action("Only if the requests do not wait for one another (a lock, a pool), raise " + advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to)),
+	}
 }
 
 // raiseConnections is the change of maxConnections, after that of the open files if those
