@@ -120,7 +120,7 @@ func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague strin
 		if d.handler == "upload" {
 			unclear += int(now.inHand)
 		}
-		if early := int(before.open); inside > want { // those of the draw before, of whom it was not known
+		if early := int(before.open + before.inHand); inside > want { // those of the draw before, of whom it was not known
 			inside = max(want, inside-early)
 		}
 		hold("were let in and not answered", want, inside, max(1, want/200), unclear)
