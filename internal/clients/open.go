@@ -169,10 +169,19 @@ func found(s *sockdiag.Socket) (f kernel.Found) {
 		return f
 	}
 	f.Sent, f.Received, f.Quiet = s.Info.BytesSent, s.Info.BytesReceived, s.Info.LastDataSent
+	f.ByBareACK = byBareACK(s)
 	if s.State != sockdiag.Established && f.Received > 0 {
 		f.Received-- // the client's FIN counts as a byte (tcp_rcv_nxt_update)
 	}
 	return f
+}
+
+// byBareACK reports whether a segment without data made the socket: what counts are the SYN (tcp_create_openreq_child),
+// the one that made it (tcp_child_process) and those since. As long as the server has sent nothing there is nothing
+// else that the client acknowledges, and its FIN has not come.
+func byBareACK(s *sockdiag.Socket) bool {
+	i := &s.Info
+	return s.State == sockdiag.Established && i.HasDataSegs() && i.BytesSent == 0 && i.SegsIn > 1+i.DataSegsIn
 }
 
 func (t *namespaceTap) dial() bool {

@@ -66,7 +66,7 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 	switch f.Socket {
 	case kernel.Connection:
 		a.found(from, mark(a.first, t.present), &f)
-		t.roundTrip(a)
+		t.roundTrip(a, f.ByBareACK)
 	case kernel.HalfOpenSocket:
 		a.notIn(from)
 	case kernel.NoSocket, kernel.OnlyListener:
@@ -77,14 +77,19 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 	return f.Socket
 }
 
-// roundTrip takes in that a client's answer to its SYN-ACK, which was not read, has made the
-// socket: nothing was dropped, so that all the time between is the handshake's own.
-func (t *Tracker) roundTrip(a *attempt) {
-	unread := a.rtt == 0 && a.lastIn == 0 && !a.has(overheard) && a.syns == 1 && a.repeats == 0
-	if !unread || !a.has(inside) || a.entered <= a.lastReply || t.proofs.drops.between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
+// roundTrip takes in when the client's answer to its SYN-ACK came, which was not read: with the socket, if nothing
+// was dropped meanwhile; or if a bare ACK made that, of which there is no other (see answersSYNACK). After a second the
+// SYN-ACK is repeated, which may not have been read yet.
+func (t *Tracker) roundTrip(a *attempt, byBareACK bool) {
+	if a.rtt > 0 || a.repeats > 0 || !a.has(inside) || a.entered <= a.lastReply || ms(a.entered-a.lastReply+jiffies) >= synAckTimeout {
 		return
 	}
-	a.rtt = uint16(min(a.entered-a.lastReply, 1<<16-1))
+	bare := byBareACK && a.replies == 1 && !a.supposed()
+	unread := a.lastIn == 0 && !a.has(overheard) && a.syns == 1
+	if bare || unread && !t.proofs.drops.between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
+		a.rtt = uint16(a.entered - a.lastReply)
+		t.measured(t.now, a)
+	}
 }
 
 func (t *Tracker) ask(a *attempt) kernel.Found {

@@ -198,6 +198,86 @@ func TestFarAwayBesideDrops(t *testing.T) {
 	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 }
 
+// Nor is one whose answer was not read at all, if the kernel says that a bare ACK made its socket; but not where the
+// SYN-ACK was repeated, or may have been by then: that is answered by another.
+func TestFarAwayUnread(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		drops    bool
+		bare     bool
+		took     time.Duration
+		repeated bool
+		want     outcome.Outcome
+	}{
+		{"by a bare ACK", true, true, 300 * time.Millisecond, false, outcome.Connected},
+		{"by data", true, false, 300 * time.Millisecond, false, outcome.Delayed},
+		{"a repeated SYN-ACK is not read yet", true, true, 1050 * time.Millisecond, false, outcome.Delayed},
+		{"a repeated SYN-ACK", true, true, 950 * time.Millisecond, true, outcome.Delayed},
+		{"nothing is dropped, and a repeated SYN-ACK is not read yet (TCP_DEFER_ACCEPT)", false, true, 1004 * time.Millisecond, false, outcome.Delayed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var s *script
+			var made time.Duration
+			s = newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+				if s.at < made {
+					return kernel.Found{Socket: kernel.HalfOpenSocket}
+				}
+				return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Quiet: s.at - made, ByBareACK: tt.bare}
+			}})
+			if tt.drops {
+				s.tracker.Drops(port, 0, time.Minute)
+			}
+			s.syn()
+			s.synAck()
+			made = s.at + tt.took
+			if tt.repeated {
+				s.wait(.9)
+				s.synAck()
+			}
+			for range 20 {
+				s.wait(.25)
+				s.tracker.Advance(s.at)
+			}
+			require.Equal(t, just(tt.want), s.tracker.Report()[0].Clients)
+		})
+	}
+}
+
+// Over random traces of clients who are far away, by a network that loses nothing: a delay is what the simulated
+// kernel's is, less the handshake's own time, be it that the client's answer was not read. Only who was let in by what
+// it had repeated may have that in its delay, where nothing is known of others of its address. Nobody who waited is
+// Connected.
+func TestDelaysOfThoseFarAway(t *testing.T) {
+	const within = 20 * time.Millisecond
+	seed := seedOf(t)
+	compared, longer := 0, 0
+	for i := range proof.Size(2000, 60) {
+		m := newSimulated(rand.New(rand.NewPCG(seed, uint64(i))))
+		m.loss, m.oneWay = 0, m.between(50*time.Millisecond, 450*time.Millisecond)
+		judged := make(map[uint16]Judged)
+		m.tracker.judged = func(j Judged) { judged[j.Client.Port()] = j }
+		m.run(func() {})
+		for _, c := range m.clients {
+			j := judged[c.port]
+			if !j.LetIn || !c.hasMade {
+				continue
+			}
+			compared++
+			made := c.made - c.began - 3*m.oneWay
+			say := fmt.Sprintf("seed %d, %d, %v each way: made %v later, by the tap %v: %+v", seed, i, m.oneWay, made, j.Delay, j)
+			if more := j.Delay - made; more.Abs() > within {
+				longer++
+				require.True(t, c.socket.byData && more > 0 && more < 2*m.oneWay+within, say)
+			}
+			if made >= lateAfter+within {
+				require.Equal(t, outcome.Delayed, j.Outcome, say)
+			}
+		}
+	}
+	t.Logf("of %d delays %d have the round trip in them", compared, longer)
+	require.LessOrEqual(t, longer, max(3, compared/1000))
+}
+
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.
 func TestForgottenWhileAsking(t *testing.T) {
 	s := newScript(t, Options{})

@@ -163,6 +163,9 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 	if a.unanswered() {
 		e.account.Unanswered()
 	}
+	if o == outcome.Delayed {
+		t.leastRoundTrip(at, a)
+	}
 	if (o == outcome.GaveUp || o == outcome.Refused) && !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 		return false // it was counted before
 	}

@@ -44,7 +44,7 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	} else if !a.acknowledges(s) {
 		return false
 	}
-	if first && a.repeats == 0 && (all || a.answersSYNACK(s)) {
+	if first && a.repeats == 0 && all || a.answersSYNACK(s, first) {
 		came := now
 		if a.has(inside | late) { // this was not it
 			came = min(now, a.entered)
@@ -66,10 +66,17 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	return !a.has(inside|late) || a.pending()
 }
 
-// answersSYNACK reports whether a segment is a client's answer to its only SYN-ACK: nobody sends a bare ACK
-// before any data once more.
-func (a *attempt) answersSYNACK(s *packet.Segment) bool {
-	return !a.supposed() && s.Flags == packet.FlagACK && s.Payload == 0 && s.Seq == a.isn+1 && s.Ack == a.serverISN+1
+// answersSYNACK reports whether a segment is a client's answer to its SYN-ACK, be it that this was repeated: nobody
+// else sends a bare ACK before any data, nor one afterwards as long as nothing else has come. first: no earlier
+// segment of it was read.
+func (a *attempt) answersSYNACK(s *packet.Segment, first bool) bool {
+	switch {
+	case a.supposed() || s.Flags != packet.FlagACK || s.Payload > 0 || s.Ack != a.serverISN+1:
+		return false
+	case a.repeats == 0:
+		return first && s.Seq == a.isn+1
+	}
+	return a.rtt == 0 && !a.has(inside|late)
 }
 
 // shutsDown reports whether a FIN is that of a client which has only shut down its side (shutdown(2)): it

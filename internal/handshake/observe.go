@@ -58,6 +58,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	ask := a.segment(at, s, all)
 	if first && a.rtt > 0 {
 		e.roundTrip = max(uint32(a.rtt), e.roundTrip-e.roundTrip/8)
+		t.measured(at, a)
 	}
 	switch {
 	case ask:

@@ -53,15 +53,16 @@ func (d drops) forget(s *scope) {
 }
 
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
-// port's listeners have dropped nothing up to then; or the SYN-ACK was no cookie, and would
-// have been repeated by now (reqsk_timer_handler).
+// port's listeners have dropped nothing up to then, by counters that were read afterwards; or the
+// SYN-ACK was no cookie, and would have been repeated by now (reqsk_timer_handler).
 func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Socket) bool {
 	replied := a.first + ms(a.lastReply)
 	if a.repeats > 0 || met == kernel.HalfOpenSocket {
 		return false
 	}
-	sign := a.has(answered | finished | left)
-	if sign && !p.drops.between(port, replied, min(at, replied+synAckTimeout)) {
+	sign, came := a.has(answered|finished|left), a.first+ms(max(a.lastIn, a.ended, 1)-1) // a mark is 1 where it came at once
+	repeated := replied + synAckTimeout
+	if sign && at >= min(came, repeated) && !p.drops.between(port, replied, min(at, repeated)) {
 		return true
 	}
 	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.at(replied) && !a.has(left) && (sign || !a.has(overheard))

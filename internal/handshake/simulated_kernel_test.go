@@ -86,7 +86,7 @@ func (m *simulated) complete(c *simulatedClient, isn uint32, half bool, flags ui
 		m.half--
 	}
 	m.opened++
-	k := &simulatedSocket{c: c, isn: isn, made: m.now}
+	k := &simulatedSocket{c: c, isn: isn, made: m.now, byData: payload > 0 || flags&packet.FlagFIN != 0}
 	c.socket, c.made, c.hasMade = k, m.now, true
 	m.queue = append(m.queue, k)
 	k.receive(flags, seq, ack, payload)
@@ -191,6 +191,10 @@ func (k *simulatedSocket) send(timeout time.Duration) {
 // receive is tcp_rcv_established and tcp_rcv_state_process.
 func (k *simulatedSocket) receive(flags uint8, seq, ack uint32, payload int) {
 	m, off := k.c.m, seq-k.c.isn-1
+	k.segments++
+	if payload > 0 {
+		k.withData++
+	}
 	if acked := ack - k.isn - 1; acked < 1<<31 {
 		k.acked = max(k.acked, acked)
 	}

@@ -87,6 +87,9 @@ type simulatedSocket struct {
 	sent, got      uint32 // bytes, and one for a FIN
 	acked          uint32
 	data           uint32 // of got
+	segments       int    // that came, and those of them with data
+	withData       int
+	byData         bool // the first of them had data, or a FIN
 	made, lastSent time.Duration
 	accepted, held bool // held: it has a slot
 	finIn, finOut  bool
@@ -201,7 +204,10 @@ func (m *simulated) found(_, from netip.AddrPort, _ uint32) kernel.Found {
 	c := m.clients[int(from.Port())-firstSimulated]
 	switch k := c.socket; {
 	case k != nil && !k.gone:
-		return kernel.Found{Socket: kernel.Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent)}
+		return kernel.Found{
+			Socket: kernel.Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent),
+			ByBareACK: k.sent == 0 && !k.finIn && k.segments > k.withData, // see clients.byBareACK
+		}
 	case k != nil && k.timeWait:
 		return kernel.Found{}
 	case c.halfOpen:

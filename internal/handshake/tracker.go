@@ -50,6 +50,7 @@ type Tracker struct {
 	proved    proved
 	ended     ended
 	endpoints endpoints
+	nearest   nearest
 
 	untracked outcome.Sketch // attempts beyond the table's limit
 

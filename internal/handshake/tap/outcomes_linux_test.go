@@ -227,7 +227,10 @@ func socketsOf(t testing.TB, ns *nettest.NS) func(server, client netip.AddrPort,
 			return kernel.Found{Socket: kernel.HalfOpenSocket}
 		}
 		i := met.Info
-		return kernel.Found{Socket: kernel.Connection, HasInfo: met.HasInfo, Sent: i.BytesSent, Received: i.BytesReceived, Quiet: i.LastDataSent}
+		return kernel.Found{
+			Socket: kernel.Connection, HasInfo: met.HasInfo, Sent: i.BytesSent, Received: i.BytesReceived, Quiet: i.LastDataSent,
+			ByBareACK: met.State == sockdiag.Established && i.BytesSent == 0 && i.SegsIn > 1+i.DataSegsIn,
+		}
 	}
 }
 

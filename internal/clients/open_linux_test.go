@@ -1,0 +1,57 @@
+package clients
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+)
+
+// A socket says which segment made it, the client's bare ACK or, as that was left out (TCP_DEFER_ACCEPT), its data,
+// until the server has sent something or the client has ended its side.
+func TestMadeByABareACK(t *testing.T) {
+	nettest.Namespace(t).Do(func() {
+		open := nettest.Listen(t, nettest.ListenOptions{Backlog: 10})
+		deferring := nettest.Listen(t, nettest.ListenOptions{Backlog: 10, DeferAccept: 30})
+		c, err := sockdiag.Dial()
+		require.NoError(t, err)
+		defer c.Close()
+		for _, tt := range []struct {
+			name         string
+			l            *nettest.Listener
+			then         func(client *net.TCPConn)
+			received     uint64
+			bare, closed bool
+		}{
+			{"silent", open, func(*net.TCPConn) {}, 0, true, false},
+			{"then data", open, func(client *net.TCPConn) { _, _ = client.Write([]byte("GET /")) }, 5, true, false},
+			{"by data", deferring, func(client *net.TCPConn) { _, _ = client.Write([]byte("GET /")) }, 5, false, false},
+			{"answered", open, func(client *net.TCPConn) {
+				for _, server := range open.Accept(t, 3) { // the latest is this one's
+					_, _ = server.Write([]byte("HTTP/1.1 200 OK"))
+				}
+				_, err := client.Read(make([]byte, 1))
+				require.NoError(t, err)
+			}, 0, false, false},
+			{"half-closed", open, func(client *net.TCPConn) { _ = client.CloseWrite() }, 0, false, true},
+		} {
+			client := nettest.Queue(t, tt.l.Addr, 1)[0].(*net.TCPConn)
+			tt.then(client)
+			from, met := client.LocalAddr().(*net.TCPAddr).AddrPort(), sockdiag.Socket{}
+			for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+				met, err = c.Between(tt.l.Addr, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), 1)
+				require.NoError(t, err)
+				if met.Info.BytesReceived >= tt.received && (met.State != sockdiag.Established) == tt.closed {
+					break
+				}
+				require.True(t, time.Now().Before(deadline), "%s: %+v", tt.name, met)
+			}
+			require.Equal(t, tt.bare, found(&met).ByBareACK, "%s: %+v", tt.name, met)
+		}
+	})
+}
