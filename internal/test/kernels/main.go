@@ -27,16 +27,16 @@ type options struct {
 	Out   string
 
 	AtOnce  int // guests
-	Clients int // across each impaired network, and nothing else; 0: all else
+	Clients int // across each impaired network, or short ones, and nothing else; 0: all else
 }
 
 func main() {
 	o := options{}
 	flag.BoolVar(&o.Short, "short", false, "the oldest and the newest kernel only, without docs/results/kernels.md")
 	flag.StringVar(&o.Only, "only", "", "only the guests whose name matches; the others' columns stay")
-	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, accounts, java, slow); what others have logged stays")
+	flag.StringVar(&o.Boots, "boots", "", "only the boots whose name matches (features, two, networks, accounts, million, java, slow); what others have logged stays")
 	flag.StringVar(&o.Run, "run", "", "of the tests only those of the guest package whose name matches, without docs/results/kernels.md")
-	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, without docs/results/kernels.md")
+	flag.IntVar(&o.Clients, "clients", 0, "nothing but the clients across networks that delay and lose packets, as many on each, or with -boots million so many short ones, without docs/results/kernels.md")
 	flag.IntVar(&o.AtOnce, "at-once", 1, "guests that run at the same time, each on a processor of its own")
 	flag.BoolVar(&o.Table, "table", false, "boot nothing, write docs/results/kernels.md of the last logs")
 	flag.StringVar(&o.Cache, "cache", ".cache/kernels", "folder for packages, images and logs")
@@ -125,6 +125,9 @@ func (l *lab) document() (string, error) {
 		}
 		var logs []bootLog
 		for _, b := range p.Boots {
+			if _, err := os.Stat(l.log(name + "-" + b.Name)); err != nil && b.Named {
+				continue
+			}
 			logs = append(logs, bootLog{b.Name, l.log(name + "-" + b.Name)})
 		}
 		if err := add(name, p.Slow, logs...); err != nil {

@@ -18,6 +18,7 @@ type boot struct {
 	Name    string
 	Machine machine
 	Run     []binary
+	Named   bool // it takes long, and is only run where -boots names it
 }
 
 // suite is where the guest has the list.
@@ -36,7 +37,7 @@ func plans(short bool) []plan {
 	if short {
 		return all
 	}
-	slow := boot{"slow", slowMachine("amd64"), []binary{{Package: featureTest, Run: slowTest, Minutes: 10}}}
+	slow := boot{Name: "slow", Machine: slowMachine("amd64"), Run: []binary{{Package: featureTest, Run: slowTest, Minutes: 10}}}
 	return append(all, plan{series: series{Arch: "amd64"}, Slow: true, Boots: []boot{slow}})
 }
 
@@ -44,18 +45,19 @@ func plans(short bool) []plan {
 func boots(s series, short bool) []boot {
 	paired := []binary{{Package: featureTest, Run: "^" + pairedTest + "$", Arm: true, Minutes: 60}}
 	all := []boot{
-		{"features", machineFor(s.Arch), s.able(features())},
-		{"two", twoProcessors(s.Arch), paired},
+		{Name: "features", Machine: machineFor(s.Arch), Run: s.able(features())},
+		{Name: "two", Machine: twoProcessors(s.Arch), Run: paired},
 	}
 	if short {
 		return all
 	}
-	all = append(all, boot{"networks", machineFor(s.Arch), s.able(s.networks())})
+	all = append(all, boot{Name: "networks", Machine: machineFor(s.Arch), Run: s.able(s.networks())})
 	if more := s.able(accounts()); len(more) > 0 {
-		all = append(all, boot{"accounts", machineFor(s.Arch), more})
+		all = append(all, boot{Name: "accounts", Machine: machineFor(s.Arch), Run: more})
+		all = append(all, boot{Name: million, Machine: machineFor(s.Arch), Run: shortClients(1_000_000), Named: true})
 	}
 	if s.Ends {
-		all = append(all, boot{"java", machineFor(s.Arch), []binary{{Package: featureTest, Run: jvmTests, Minutes: 20}}})
+		all = append(all, boot{Name: "java", Machine: machineFor(s.Arch), Run: []binary{{Package: featureTest, Run: jvmTests, Minutes: 20}}})
 	}
 	return all
 }
@@ -78,19 +80,26 @@ func (o options) narrowed(all []boot) []boot {
 		if paired, err := regexp.MatchString(o.Run, pairedTest); err == nil && paired && len(all) > 1 {
 			b = all[1]
 		}
-		return []boot{{"part", b.Machine, []binary{{Package: featureTest, Run: o.Run, Minutes: 10}}}}
+		return []boot{{Name: "part", Machine: b.Machine, Run: []binary{{Package: featureTest, Run: o.Run, Minutes: 10}}}}
 	}
 	if o.Clients > 0 {
-		crowd := binary{
-			Package: packages + "handshake/tap", Run: "^TestNetem$", Env: fmt.Sprintf("TCPDIAG_IMPAIRED=%d", o.Clients), Arm: true, Minutes: 24 * 60, // of its clock, which jumps
-		}
-		return []boot{{"clients", all[0].Machine, []binary{crowd}}}
+		return []boot{{Name: "clients", Machine: all[0].Machine, Run: o.crowd()}}
 	}
 	var some []boot
 	for _, b := range all {
-		if wanted, err := regexp.MatchString(o.Boots, b.Name); err == nil && wanted {
+		if wanted, err := regexp.MatchString(o.Boots, b.Name); err == nil && wanted && (o.Boots != "" || !b.Named) {
 			some = append(some, b)
 		}
 	}
 	return some
+}
+
+// crowd are as many clients as the flag says.
+func (o options) crowd() []binary {
+	if o.Boots == million {
+		return shortClients(o.Clients)
+	}
+	return []binary{{
+		Package: packages + "handshake/tap", Run: "^TestNetem$", Env: fmt.Sprintf("TCPDIAG_IMPAIRED=%d", o.Clients), Arm: true, Minutes: 24 * 60, // of its clock, which jumps
+	}}
 }

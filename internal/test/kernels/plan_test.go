@@ -21,6 +21,8 @@ func TestNarrowed(t *testing.T) {
 	all := plans(false)
 	require.Equal(t, []string{"features", "two", "networks", "accounts", "java"}, names(options{}.narrowed(all[0].Boots)))
 	require.Equal(t, []string{"networks"}, names(options{Boots: "net"}.narrowed(all[0].Boots)))
+	require.Equal(t, []string{"million"}, names(options{Boots: "million"}.narrowed(all[0].Boots)), "it takes long")
+	require.Equal(t, "TCPDIAG_SHORT_CLIENTS=7", options{Boots: "million", Clients: 7}.narrowed(all[0].Boots)[0].Run[0].Env)
 	require.Equal(t, []string{"slow"}, names(options{}.narrowed(all[len(all)-1].Boots)))
 	clients := options{Clients: 7}.narrowed(all[0].Boots)
 	require.Equal(t, []string{"clients"}, names(clients))

@@ -1,6 +1,9 @@
 package main
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // series is a line of kernels of which the newest package is taken.
 type series struct {
@@ -106,6 +109,13 @@ func (s series) networks() []binary {
 // accounts are the clients that keep their own, across networks that delay and lose packets.
 func accounts() []binary {
 	return []binary{{Package: packages + "test/accounts", Run: "^Test(Matrix|ShortLooks)$", Minutes: 60}}
+}
+
+// million is the boot of a million short clients, each of whose sockets the kernel counts.
+const million = "million"
+
+func shortClients(n int) []binary {
+	return []binary{{Package: packages + "test/accounts", Run: "^TestMillion$", Env: fmt.Sprintf("TCPDIAG_SHORT_CLIENTS=%d", n), Minutes: 24 * 60}}
 }
 
 // scheduleTests are those of conservation and verdicts that do not send a million
