@@ -18,8 +18,10 @@ type options struct {
 	Files    int           // descriptors of each of them
 	Turn     time.Duration // how long one turn of the measurements by CPU time lasts
 	Turns    int
-	Tomcat   int // turns of the throughput measurement, 0 for none
-	Tap      int // pairs of turns of what the handshake tap costs, measured instead of all else; 0 for none
+	Tomcat   int    // turns of the throughput measurement, 0 for none
+	Tap      int    // pairs of turns of what the handshake tap costs, measured instead of all else; 0 for none
+	Hurry    bool   // measure only what an agent takes beside 10,000 connections a second
+	Before   string // an earlier program, whose agent is measured beside them; "" for none
 	Out      string
 	Tcpdiag  string // program to measure
 	Jar      string // the sample server
@@ -48,6 +50,8 @@ func parse() options {
 	flag.IntVar(&o.Turns, "turns", 3, "turns where CPU time is measured")
 	flag.IntVar(&o.Tomcat, "tomcat-turns", 60, "turns of two seconds of the measurement of Tomcat's throughput, 0 for none")
 	flag.IntVar(&o.Tap, "tap", 0, "pairs of turns of a quarter of a second of what the handshake tap costs, measured instead of all else")
+	flag.BoolVar(&o.Hurry, "connections", false, "measure nothing but what agents take beside 10,000 connections a second, without bench-tap.md")
+	flag.StringVar(&o.Before, "before", "", "an earlier program whose agent is measured beside those connections, too")
 	flag.StringVar(&o.Out, "out", "docs/results", "folder for bench.md and scaling.svg, or for bench-tap.md")
 	flag.StringVar(&o.Tcpdiag, "tcpdiag", "", "program to measure (default: built from this checkout)")
 	flag.StringVar(&o.Jar, "jar", "", "sample server to load (default: built, or taken from the cache)")
@@ -62,7 +66,7 @@ func run(ctx context.Context, o options) error {
 	ctx, cancel := context.WithTimeout(ctx, o.Deadline)
 	defer cancel()
 	switch {
-	case inWorld() && o.Tap > 0:
+	case inWorld() && (o.Tap > 0 || o.Hurry):
 		return measureTap(ctx, o)
 	case inWorld():
 		return measureAll(ctx, o)

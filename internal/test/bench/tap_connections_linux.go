@@ -16,18 +16,21 @@ import (
 const hurryRate, hurrySeconds = 10_000, 20
 
 // tapUnderConnections runs two agents beside the same connections, one of which
-// follows their handshakes.
+// follows their handshakes, and one of an earlier program that does, if there is one.
 func (b *bench) tapUnderConnections(ctx context.Context) error {
-	var agents [2]*rig.Agent
-	for i, mode := range []string{"off", "on"} {
-		a, err := rig.StartAgent(ctx, b.Tcpdiag, "--port", strconv.Itoa(watchedPort), "--handshakes", mode)
+	programs := []struct{ path, mode string }{{b.Tcpdiag, "off"}, {b.Tcpdiag, "on"}}
+	if b.Before != "" {
+		programs = append(programs, struct{ path, mode string }{b.Before, "on"})
+	}
+	agents, before, used := make([]*rig.Agent, len(programs)), make([]time.Duration, len(programs)), make([]time.Duration, len(programs))
+	for i, p := range programs {
+		a, err := rig.StartAgent(ctx, p.path, "--port", strconv.Itoa(watchedPort), "--handshakes", p.mode)
 		if err != nil {
 			return err
 		}
 		defer a.Kill()
 		agents[i] = a
 	}
-	var before, used [2]time.Duration
 	for i, a := range agents {
 		var err error
 		if before[i], err = rig.CPUTime(a.Process.Pid); err != nil {
@@ -45,20 +48,26 @@ func (b *bench) tapUnderConnections(ctx context.Context) error {
 		}
 		used[i] = now - before[i]
 	}
-	perSecond := func(i int) float64 { return used[i].Seconds() / float64(n) * hurryRate }
+	perSecond := func(i int) string { return percent(used[i].Seconds() / float64(n) * hurryRate) }
+	note := fmt.Sprintf("of a core; by the time for each of %s connections, opened at %s/s", count(n), count(int(float64(n)/took.Seconds())))
 	b.report.add(row{
 		What: fmt.Sprintf("agent's processor time at %s new connections a second", count(hurryRate)), Budget: reported,
-		Limit: percent(perSecond(0)), Ours: percent(perSecond(1)),
-		Note: fmt.Sprintf("of a core; by the time for each of %s connections, opened at %s/s", count(n), count(int(float64(n)/took.Seconds()))),
+		Limit: perSecond(0), Ours: perSecond(1), Note: note,
 	})
+	if b.Before != "" {
+		b.report.add(row{
+			What: "the same, beside an earlier program's that follows them, too", Budget: reported,
+			Limit: perSecond(2), Ours: perSecond(1), Note: note,
+		})
+	}
 	return b.tapGaps(ctx, agents, n)
 }
 
 // tapGaps compares the longest time between two samples of both agents.
-func (b *bench) tapGaps(ctx context.Context, agents [2]*rig.Agent, n int) error {
+func (b *bench) tapGaps(ctx context.Context, agents []*rig.Agent, n int) error {
 	var gaps [2]time.Duration
 	var connected float64
-	for i, a := range agents {
+	for i, a := range agents[:2] {
 		seconds, err := a.Metric(ctx, "tcpdiag_longest_sample_gap_seconds")
 		if err != nil {
 			return err

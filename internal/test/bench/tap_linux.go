@@ -24,12 +24,19 @@ func measureTap(ctx context.Context, o options) error {
 	before := load()
 	var failed error
 	err := withoutTimeWait(func() {
-		if failed = b.tapUnderTomcat(ctx); failed == nil {
+		if !o.Hurry {
+			failed = b.tapUnderTomcat(ctx)
+		}
+		if failed == nil {
 			failed = b.tapUnderConnections(ctx)
 		}
 	})
 	if err := errors.Join(err, failed); err != nil {
 		return err
+	}
+	if o.Hurry {
+		fmt.Print(b.report.budgets())
+		return nil
 	}
 	text := fmt.Sprintf(tapIntro, "`", o.Tap, machine()[0][1], machine()[2][1], b.started.UTC().Format("2006-01-02 15:04 UTC"), before, load(),
 		brief(tapTurnTime), brief(tapOwnTime), brief(tapSettleTime)) + b.report.budgets()
