@@ -26,6 +26,7 @@ const (
 	turnEvery    = 5 * time.Minute // until the tap is closed, and opened again amid the load
 	unfollowed   = 2 * time.Second // between the two
 	turnPorts    = 16_000          // of clients, until they are used again
+	agentEvery   = 4 * time.Minute // of the agent beside them
 )
 
 // churn is a server that is restarted now and then, and clients that keep coming.
@@ -35,17 +36,32 @@ type churn struct {
 	to              netip.AddrPort
 	options         demo.ServerOptions
 	stop            func()
+	upSince         time.Time
 	downSince       time.Time
 	restartAt       time.Time
 	burstAt         time.Time
 	restarts, turns int
 	crowd           *crowd
+	opened          func() uint64 // PassiveOpens
+	agents          *agents
+	turn, restart   time.Duration // of a tap, and between two of the server
+}
+
+// churnFor is how long clients come: TCPDIAG_CHURN_FOR ("12m"), 55 minutes as a proof, else two.
+func churnFor(t *testing.T) time.Duration {
+	if v := os.Getenv("TCPDIAG_CHURN_FOR"); v != "" {
+		d, err := time.ParseDuration(v)
+		require.NoError(t, err)
+		return d
+	}
+	return proof.Size(55*time.Minute, 2*time.Minute)
 }
 
 // TestChurn: for an hour clients come without end, in bursts too, to a server that is restarted
 // every three and a half minutes; every five the tap is closed, and opened again while they come. The clients
 // that were let in, in time or late, are the sockets that the kernel made meanwhile (PassiveOpens),
-// and never more.
+// and never more. An agent beside it is restarted every four minutes: what it counts begins at 0, and is the same but for
+// who was on the way when it began and when it ended.
 func TestChurn(t *testing.T) {
 	nettest.Root(t)
 	proof.Skip(t)
@@ -58,41 +74,50 @@ func TestChurn(t *testing.T) {
 	}
 	c.start()
 	defer func() { c.stop() }()
-	c.burstAt, c.restartAt = time.Now().Add(burstEvery/2), time.Now().Add(restartEvery)
-	opened := passiveOpens(t, c.server)
+	c.opened = passiveOpens(t, c.server)
+	long := churnFor(t)
+	turns := max(1, int((long+turnEvery/2)/turnEvery))
+	if long < 2*turnEvery {
+		turns = 2
+	}
+	c.turn, c.restart = long/time.Duration(turns), min(restartEvery, long/4)
+	c.agents = newAgents(c, min(agentEvery, long/5))
+	c.burstAt, c.restartAt = time.Now().Add(burstEvery/2), time.Now().Add(c.restart)
 	rows := []string{}
 	defer func() { writeChurn(t, c, rows) }()
-	for i := range proof.Size(11, 2) {
+	for i := range turns {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			rows = append(rows, c.turn(t, opened))
+			rows = append(rows, c.takeTurn(t))
 			t.Log(rows[len(rows)-1])
 		})
 	}
+	c.agents.end(t)
+}
+
+// hasListened reports whether the server has for so long.
+func (c *churn) hasListened(long time.Duration) bool {
+	return c.downSince.IsZero() && time.Since(c.upSince) >= long
 }
 
 func (c *churn) start() {
 	_, c.to, c.stop = serve(c.t, c.server, c.options)
 }
 
-// turn is the time of one tap: clients are coming when it is opened, and all have ended when it is closed.
-func (c *churn) turn(t *testing.T, opened func() uint64) string {
+// takeTurn is the time of one tap: clients are coming when it is opened, and all have ended when it is closed.
+func (c *churn) takeTurn(t *testing.T) string {
+	opened := c.opened
 	restarts, kernel, start := c.restarts, newTrace(t, c.to.Port()), monotonic()
 	c.crowd = newCrowd(t, c.to, patience{connect: 2 * time.Second, read: 3 * time.Second, hold: time.Second})
 	c.crowd.ports += c.turns % 2 * turnPorts
 	c.turns++
 	c.comes(time.Now().Add(unfollowed))
-	inFlight := uint64(0)
-	for _, k := range c.crowd.clients {
-		if k.over == 0 {
-			inFlight++
-		}
-	}
+	inFlight := c.crowd.inFlight()
 	judged := newJudgements()
 	tap := openTap(t, c.server, judged.add, c.to.Port())
 	defer tap.Close()
 	before, first := opened(), len(c.crowd.clients)
 	last, lost := look(t, tap)
-	for until := time.Now().Add(proof.Size(turnEvery, time.Minute)); time.Now().Before(until); {
+	for until := time.Now().Add(c.turn); time.Now().Before(until); {
 		c.comes(time.Now().Add(time.Second))
 		last, lost = look(t, tap)
 		in := last.LetIn + last.LetInLate
@@ -146,8 +171,9 @@ func (c *churn) step(most time.Duration) {
 	case !c.downSince.IsZero() && time.Since(c.downSince) >= downFor:
 		c.start()
 		c.restarts++
-		c.downSince, c.restartAt = time.Time{}, time.Now().Add(restartEvery)
+		c.upSince, c.downSince, c.restartAt = time.Now(), time.Time{}, time.Now().Add(c.restart)
 	}
+	c.agents.step()
 	c.crowd.step(max(most, time.Millisecond))
 }
 
@@ -176,6 +202,18 @@ what is missing was begun before the tap was opened. Turned away is what the cli
 | clients | restarts of the server | sockets | let in | of these late | turned away | by the tap | undecided | packets lost |
 |---|---|---|---|---|---|---|---|---|
 %s
-`, burstClients, c.options.MaxThreads, c.options.MaxConnections, c.options.AcceptCount, c.options.ServiceTime, c.restarts, strings.Join(rows, "\n"))
+
+## The agent beside it
+
+A real agent in the server's namespace, which is ended amid the load after %v, and started again half a second later. Its
+totals begin at 0 each time, which Prometheus takes for a counter's reset; the incidents in its folder stay. Of the sockets
+that the kernel made in its life it can miss those of clients that had come before it, or were under way when it was asked
+for the last time: so there is a least and a most.
+
+| agent | lived, ended by | clients on their way at its begin | sockets | let in | of these late | undecided | seconds that it says it has seen | says that it only estimates | incidents that it found |
+|---|---|---|---|---|---|---|---|---|---|
+%s
+`, burstClients, c.options.MaxThreads, c.options.MaxConnections, c.options.AcceptCount, c.options.ServiceTime, c.restarts, strings.Join(rows, "\n"),
+		c.agents.every, strings.Join(c.agents.rows, "\n"))
 	require.NoError(t, os.WriteFile("../../../docs/results/churn.md", []byte(text), 0o644))
 }

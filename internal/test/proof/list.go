@@ -78,7 +78,7 @@ func All() []Proof {
 			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
 		{
-			Name: "churn", What: "an hour of clients that keep coming, the server and the tap restarted again and again: who was let in is who the kernel made a socket for", Minutes: 57, Root: true,
+			Name: "churn", What: "an hour of clients that keep coming, the server, the tap and an agent beside it restarted again and again: who was let in is who the kernel made a socket for (TCPDIAG_CHURN_FOR=12m: for less)", Minutes: 57, Root: true,
 			Run: goTest("./internal/test/accounts", "^TestChurn$", "90m"), Covers: clients, Results: []string{"docs/results/churn.md"},
 		},
 		{
