@@ -92,6 +92,11 @@ func (t *Tracker) roundTrip(a *attempt, byBareACK bool) {
 	}
 }
 
+// measured takes in how long a client's handshake has taken.
+func (t *Tracker) measured(at time.Duration, a *attempt) {
+	t.nearest.Note(at, a.client, t.table.hash(&key{client: a.client}), a.rtt)
+}
+
 func (t *Tracker) ask(a *attempt) kernel.Found {
 	e := t.endpoints.of(a)
 	if t.asked == nil || e.addr == (packet.Addr{}) {

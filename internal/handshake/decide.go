@@ -166,7 +166,7 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 	if o == outcome.Delayed {
 		t.leastRoundTrip(at, a)
 	}
-	if (o == outcome.GaveUp || o == outcome.Refused) && !t.ended.add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
+	if (o == outcome.GaveUp || o == outcome.Refused) && !t.ended.Add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
 		return false // it was counted before
 	}
 	hash := uint64(0)
@@ -177,4 +177,14 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 	a.signs |= counted
 	t.judge(a, o, outcome.NoAnswerKnown)
 	return o == outcome.Connected || o == outcome.Delayed || a.has(wasStalled) && !a.has(late|left)
+}
+
+// leastRoundTrip leaves what its handshake took at least out of the delay of a client whose answer to the SYN-ACK is not
+// known. It stays Delayed.
+func (t *Tracker) leastRoundTrip(at time.Duration, a *attempt) {
+	if a.rtt > 0 || a.entered <= a.lastReply {
+		return
+	}
+	most := min(a.entered-a.lastReply, a.entered-uint32(lateAfter/time.Millisecond))
+	a.rtt = uint16(min(most, uint32(t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client})))))
 }

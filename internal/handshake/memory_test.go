@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -48,7 +49,7 @@ func TestMemoryOfThoseTurnedAway(t *testing.T) {
 			highest = max(highest, nettest.Heap())
 		}
 	}
-	require.Len(t, s.tracker.ended.byName, maxEnded)
+	require.Equal(t, recall.MaxEnded, s.tracker.ended.Len())
 	t.Logf("%.1f MiB", float64(highest-before)/(1<<20))
 	require.Less(t, highest-before, uint64(12<<20))
 	runtime.KeepAlive(s.tracker)

@@ -149,7 +149,7 @@ func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 	}
 	a := t.table.at(i)
 	a.isn, a.link, a.first = s.Seq, uint16(s.Index), at
-	if first, again := t.ended.firstSYN(t.name(k, s.Seq)); again {
+	if first, again := t.ended.FirstSYN(t.name(k, s.Seq)); again {
 		a.first, a.syns = first, 1
 	}
 	deadline := a.syn(at)

@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -417,17 +418,17 @@ func TestComesAgain(t *testing.T) {
 	require.Equal(t, 7*time.Second, e.Delays.Longest)
 
 	s.wait(600)
-	for i := range uint32(maxEnded + 10) {
+	for i := range uint32(recall.MaxEnded + 10) {
 		s.client(fmt.Sprintf("10.1.%d.%d:5000", i>>8, i&255), i).refused()
 	}
 	s.wait(1)
 	s.tracker.Advance(s.at + firstPatience)
-	require.Len(t, s.tracker.ended.byName, maxEnded)
+	require.Equal(t, recall.MaxEnded, s.tracker.ended.Len())
 	s.client("10.1.0.20:5000", 20).refused()
 	s.wait(10)
 	s.tracker.Advance(s.at)
-	require.EqualValues(t, maxEnded+10, s.ends().Clients[outcome.Refused])
-	require.Nil(t, s.tracker.ended.byName)
+	require.EqualValues(t, recall.MaxEnded+10, s.ends().Clients[outcome.Refused])
+	require.Zero(t, s.tracker.ended.Len())
 }
 
 // Whichever of a client's SYNs the network loses, it is one client: of Linux before 6.5,

@@ -235,3 +235,9 @@ func (t *table) due(at time.Duration, end func(*attempt) (deadline time.Duration
 	}
 	t.cursor = max(t.cursor, now+1)
 }
+
+// name tells an attempt from all others, as good as always: a client's sequence numbers
+// follow a clock.
+func (t *Tracker) name(k *key, isn uint32) uint64 {
+	return t.table.hash(k) ^ uint64(isn)*0x9e3779b97f4a7c15
+}

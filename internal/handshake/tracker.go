@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
 // Options of a Tracker. The zero value is that of an ordinary system.
@@ -48,9 +49,9 @@ type Tracker struct {
 
 	table     *table
 	proved    proved
-	ended     ended
+	ended     recall.Ended
 	endpoints endpoints
-	nearest   nearest
+	nearest   recall.Nearest
 
 	untracked outcome.Sketch // attempts beyond the table's limit
 
@@ -143,7 +144,7 @@ func (t *Tracker) Advance(at time.Duration) {
 	}
 	t.proved.due(min(at, t.unread.calmTo), func(a *attempt) { t.proven(at, a) })
 	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
-	t.ended.advance(at)
+	t.ended.Advance(at)
 }
 
 // end counts an attempt whose time is over, or returns when it will be.

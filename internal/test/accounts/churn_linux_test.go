@@ -94,7 +94,7 @@ func TestChurn(t *testing.T) {
 	c.agents.end(t)
 }
 
-// hasListened reports whether the server has for so long.
+// hasListened reports whether the server has for some time.
 func (c *churn) hasListened(long time.Duration) bool {
 	return c.downSince.IsZero() && time.Since(c.upSince) >= long
 }
