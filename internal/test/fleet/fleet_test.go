@@ -45,6 +45,7 @@ type size struct {
 type bench struct {
 	size
 	agents     *agents
+	external   map[string]string // labels of its Prometheus
 	prometheus *observability.Prometheus
 	program    string
 	at         time.Time   // when all was scraped: what is asked is of this moment
@@ -68,9 +69,7 @@ func TestFleet(t *testing.T) {
 }
 
 func (b *bench) measure(t *testing.T) {
-	b.program = filepath.Join(t.TempDir(), "tcpdiag")
-	out, err := exec.Command("go", "build", "-o", b.program, checkout+"/cmd/tcpdiag").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	b.program = build(t)
 	b.agents = serveAgents(t, b.nodes)
 	b.start(t)
 	b.settle(t)
@@ -119,7 +118,8 @@ func (b *bench) start(t *testing.T) {
 	require.NoError(t, err)
 	b.prometheus, err = observability.StartPrometheus(t.Context(), observability.PrometheusOptions{
 		Dir: t.TempDir(), Address: address, Rules: rules, EvaluationInterval: b.interval,
-		Flags: []string{"--query.timeout=15m"}, // of a machine that others use as well
+		Flags:    []string{"--query.timeout=15m", "--storage.tsdb.min-block-duration=2h", "--storage.tsdb.max-block-duration=2h"}, // of a machine that others use as well; a sidecar takes no other blocks
+		External: b.external,
 		Jobs: []observability.Job{
 			{Name: "tcpdiag", Targets: b.agents.targets, ScrapeInterval: b.interval},
 			{Name: "kube-state-metrics", Targets: []observability.Target{b.agents.owned}, ScrapeInterval: b.interval},

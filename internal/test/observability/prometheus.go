@@ -34,8 +34,9 @@ type PrometheusOptions struct {
 	Rules              string // folder with the delivered rules
 	EvaluationInterval time.Duration
 	Jobs               []Job
-	Alertmanager       string   // host:port; "" for none
-	Flags              []string // more of them
+	Alertmanager       string            // host:port; "" for none
+	Flags              []string          // more of them
+	External           map[string]string // labels, of what others read of it
 }
 
 // Prometheus is a running Prometheus.
@@ -86,7 +87,7 @@ func (o *PrometheusOptions) configure(path string) error {
 		})
 	}
 	config := map[string]any{
-		"global":         map[string]any{"evaluation_interval": o.EvaluationInterval.String()},
+		"global":         map[string]any{"evaluation_interval": o.EvaluationInterval.String(), "external_labels": o.External},
 		"rule_files":     []string{filepath.Join(o.Rules, "*.rules.yml")},
 		"scrape_configs": jobs,
 	}
