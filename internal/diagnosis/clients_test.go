@@ -144,3 +144,18 @@ func TestRefusedInTheWrongNamespace(t *testing.T) {
 	require.Contains(t, v.Answer.Do[0].Command, "ss -Hltnp sport = :8080", "they came here")
 	require.Contains(t, v.Answer.Do[2].Command, "--all-namespaces --port 8080", "one of many is not the one that was meant")
 }
+
+// Of a server near its limit of connections it is not claimed that others were free while as many were reset by
+// their clients, which it may have held.
+func TestSlotsOfClientsThatReset(t *testing.T) {
+	k := tomcat(7, 13, 6).waiting(6).with(model.Streaming, 6).lost(model.CauseSlowAccept, syn, 5)
+	for want, resets := range map[model.Cause]uint64{model.CauseNone: 15, model.CauseSlowAccept: 0} {
+		v := Judge(symptoms.Input{Now: k.Listener, Before: tomcat(7, 13, 6).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second,
+			Sysctl: sysctls(), Delta: model.Counters{"EstabResets": resets}}, reading.DefaultThresholds())
+		require.Equal(t, model.StatusLosing, v.Status)
+		require.Equal(t, want, v.Cause, v.Summary)
+		if want == model.CauseNone {
+			require.Contains(t, v.Summary, "whether all 13 connections were taken at that moment was not seen")
+		}
+	}
+}

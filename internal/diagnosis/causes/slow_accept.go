@@ -36,6 +36,7 @@ func slowAccept() Cause {
 		}},
 		dropped: []refutation[*symptoms.Symptoms]{
 			{nobodyTaken, func(s *symptoms.Symptoms) bool { return s.NothingAccepted() > 0 }},
+			{"clients reset as many connections meanwhile as seem to be free, which the server may have held", (*symptoms.Symptoms).ResetMayHaveFilled},
 			{"nobody has begun to connect meanwhile: the packets are of clients that came before", func(s *symptoms.Symptoms) bool { return s.NobodyCame() > 0 }},
 		},
 		OnlyFull: true,

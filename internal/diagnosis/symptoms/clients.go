@@ -255,6 +255,14 @@ func Covers(l *model.Listener, c *model.Clients) bool {
 	return true // [::] takes IPv4 too, unless IPV6_V6ONLY is set, which is not seen
 }
 
+// ResetMayHaveFilled means that clients reset as many connections meanwhile as seem to be free: the server holds each
+// of these until it notices, and no walk of the sockets finds it.
+func (s *Symptoms) ResetMayHaveFilled() bool {
+	n := s.Delta["EstabResets"]
+	held, known := reading.SlotsInUse(s.Now)
+	return n >= leftLeast && known && reading.ConnectionLimit(s.Now) == reading.LimitKnown && n+uint64(held) >= uint64(s.Now.Connector.MaxConnections.Value)
+}
+
 // ClosedUnread means that a fifth of the connections that came were closed with bytes that nobody had
 // read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
 func (s *Symptoms) ClosedUnread() bool {

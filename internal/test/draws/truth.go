@@ -180,7 +180,7 @@ func (d draw) judge(o observed, s said) (result, why string) {
 		return right, "" // somebody waits at times, and nobody fails, whatever could not be read
 	case slices.Contains(d.outer(o), s.cause) && len(s.missing) > 0:
 		return unknown, "missing is " + some(s.missing)
-	case s.cause == "" && s.status != "ok" && strings.Contains(s.summary, "unknown"):
+	case s.cause == "" && s.status != "ok" && (strings.Contains(s.summary, "unknown") || strings.Contains(s.summary, "was not seen")):
 		return unknown, "it says that why is unknown"
 	}
 	return wrong, "the cause is one of " + strings.Join(quoted(may), ", ")
