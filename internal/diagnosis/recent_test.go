@@ -53,3 +53,26 @@ func TestTheVerdictIsOfTheLastSeconds(t *testing.T) {
 	require.Equal(t, losing, v.Status)
 	require.Contains(t, v.Summary, "7 packets were dropped in the last 10 s")
 }
+
+// Clients that leave without an answer when their load ends had waited for what was full then, and is empty now.
+func TestWhoLeavesWaitedForWhatWasFull(t *testing.T) {
+	judge := func(now, before look, shown *model.Shown) model.Verdict {
+		return Judge(symptoms.Input{Now: now.Listener, Before: before.Listener, Elapsed: time.Second, Interval: 10 * time.Second, Sysctl: sysctls(), Shown: shown}, reading.DefaultThresholds())
+	}
+	full := tomcat(200, 100, 50).inService(2).idle(98).queue(50, 14*time.Second)
+	was := judge(full, tomcat(200, 100, 50).inService(2).idle(98).queue(50, 13*time.Second), nil)
+	require.Equal(t, model.CauseKeepAliveIdle, was.Cause)
+	gone := func(begun uint64) look {
+		return tomcat(200, 100, 50).do(answers(100, 47)).do(func(l *model.Listener) { l.Losses.Clients.Begun = begun })
+	}
+	v := judge(gone(0), full, &model.Shown{Verdict: was, Started: true})
+	require.Equal(t, model.StatusLosing, v.Status)
+	require.Equal(t, model.CauseKeepAliveIdle, v.Cause)
+	require.Equal(t, "As of a moment ago: "+was.Answer.Why, v.Answer.Why)
+	require.Equal(t, was.Answer.Do, v.Answer.Do)
+	again := judge(gone(0), gone(0), &model.Shown{Verdict: v, Started: true})
+	require.Equal(t, v.Answer, again.Answer, "the moment after")
+
+	require.Equal(t, model.CauseNone, judge(gone(3), full, &model.Shown{Verdict: was, Started: true}).Cause, "others came since")
+	require.Equal(t, model.CauseNone, judge(gone(0), full, nil).Cause, "nothing was shown before")
+}

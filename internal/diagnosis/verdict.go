@@ -10,9 +10,11 @@
 package diagnosis
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/findings"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -30,9 +32,32 @@ func Judge(e symptoms.Input, t reading.Thresholds) model.Verdict {
 func (j *judge) verdict() model.Verdict {
 	v := model.Verdict{Status: j.status(), Chain: j.chain()}
 	v.Cause = j.cause(v.Status)
+	if was, ok := j.s.WaitedFor(); ok && v.Status == model.StatusLosing && v.Cause == model.CauseNone {
+		return j.asBefore(v, was)
+	}
 	v.Summary = j.summary(v)
 	v.Findings = j.findings(v)
 	v.Answer = j.answer(v)
+	return v
+}
+
+// asOf begins what was said of a moment ago.
+const asOf = "As of a moment ago: "
+
+// asBefore is the verdict on clients that have left since, and who had waited for what was shown then: its
+// cause, its reason and its steps.
+func (j *judge) asBefore(v, was model.Verdict) model.Verdict {
+	v.Cause, v.Chain = was.Cause, was.Chain
+	why := asOf + strings.TrimPrefix(was.Answer.Why, asOf)
+	v.Summary = why
+	v.Findings = []model.Finding{{Code: string(v.Cause), Severity: model.SeverityCritical, Evidence: why}}
+	for _, f := range was.Findings {
+		if f.Code == string(v.Cause) {
+			v.Findings[0].Advice = f.Advice
+		}
+	}
+	v.Findings = append(v.Findings, findings.OfClients(j.s)...)
+	v.Answer = model.Answer{What: j.what(v), Why: why, Do: was.Answer.Do, Not: was.Answer.Not}
 	return v
 }
 
