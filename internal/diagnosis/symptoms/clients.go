@@ -144,17 +144,6 @@ func (s *Symptoms) Unanswered() (n, ended uint64) {
 	return 0, 0
 }
 
-// WaitedFor is what was shown in the snapshot before, where clients had no answer by its cause: a stage was full then,
-// they have left since, and nobody has begun to connect.
-func (s *Symptoms) WaitedFor() (was model.Verdict, ok bool) {
-	c := s.Clients()
-	if s.Shown == nil || !s.Shown.Started || c == nil || c.Begun > 0 || !s.MostlyUnanswered() || s.Losses().DroppedPackets > 0 {
-		return was, false
-	}
-	was = s.Shown.Verdict
-	return was, was.Cause != model.CauseNone && (was.Status == model.StatusSaturated || was.Status == model.StatusLosing)
-}
-
 // LeaveInside means that many of those that were let in leave before their answer, a third of those that ended: it takes
 // longer than their patience, and room for more is room for more of these. Where they wait for threads, see
 // reading.GivenUp.

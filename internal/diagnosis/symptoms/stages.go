@@ -30,6 +30,17 @@ func (s *Symptoms) MostlyUnanswered() bool {
 	return n > s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer()
 }
 
+// WaitedFor is what was shown in the snapshot before, where clients had no answer by its cause: a stage was full then,
+// they have left since, and nobody has begun to connect.
+func (s *Symptoms) WaitedFor() (was model.Verdict, ok bool) {
+	c := s.Clients()
+	if s.Shown == nil || !s.Shown.Started || c == nil || c.Begun > 0 || !s.MostlyUnanswered() || s.Losses().DroppedPackets > 0 {
+		return was, false
+	}
+	was = s.Shown.Verdict
+	return was, was.Cause != model.CauseNone && (was.Status == model.StatusSaturated || was.Status == model.StatusLosing)
+}
+
 // AfterTrouble means that the latest packets were dropped before the clients came that are in
 // trouble now, or longer ago than a status goes back.
 func (s *Symptoms) AfterTrouble() bool {
