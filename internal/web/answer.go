@@ -94,11 +94,11 @@ func flow(l *model.Listener) []stage {
 	for i := range out {
 		s := &out[i]
 		s.Note = model.Printable(diagnosis.StageNote(l, limitName(s.Name)))
-		if s.Name == dropping {
-			s.Drops = true
-		}
 		if s.Name == root && (s.Class == "losing" || s.Class == "warning") {
 			s.Root = true
+		}
+		if s.Name == dropping { // it may have room at this moment, and is not green
+			s.Drops, s.Class = true, "losing"
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	c.addNode(t)
 	r := struct{ main, kubernetes, component, chart *readme }{
-		readBlocks(t, "README.md", "sh"),
+		readBlocks(t, "deploy/kubernetes/README.md", "sh"),
 		readBlocks(t, "deploy/kubernetes/daemonset/README.md", "sh"),
 		readBlocks(t, "deploy/kubernetes/sidecar/README.md", "yaml"),
 		readBlocks(t, "deploy/helm/tcpdiag/README.md", "sh"),

@@ -57,7 +57,7 @@ func testRunning(t *testing.T, cgroup string) {
 	c := startCluster(t)
 	c.startNode(t, cgroup, writeImages(t, c))
 	c.addOperator(t)
-	main := readBlocks(t, "README.md", "sh")
+	main := readBlocks(t, "deploy/kubernetes/README.md", "sh")
 	kubernetes := readBlocks(t, "deploy/kubernetes/daemonset/README.md", "sh")
 	c.run(t, main.block(t, sidecarBlock))
 	c.run(t, "kubectl --namespace "+example+" rollout status deployment/tomcat --timeout=2m")

@@ -1,7 +1,7 @@
 // Command servers are servers with Tomcat's limits in every state that tcpdiag reports, for
 // its pictures: each on a port of its own, of 127.0.0.1 in the network namespace in which it
 // is started. With "clients" it is their clients, with "files" the one server that is to have few files
-// left, under a limit that the caller has set. It ends with its standard input.
+// left, under a limit that the caller has set; with "calm" some 25 more that nobody asks. It ends with its standard input.
 package main
 
 import (
@@ -46,8 +46,14 @@ func main() {
 	go func() { _, _ = io.Copy(io.Discard, os.Stdin); stop() }()
 	all, ctx := errgroup.WithContext(ctx)
 	role := strings.Join(os.Args[1:], " ")
+	if role == "calm" {
+		for port := 8101; port <= 8125; port++ {
+			all.Go(func() error { return (&state{port: port, threads: 4, queue: 100}).serve(ctx) })
+		}
+	}
 	for _, s := range states() {
 		switch {
+		case role == "calm":
 		case role == "clients":
 			all.Go(func() error { _, err := demo.Burst(ctx, s.clientsOf()); return err })
 		case s.files == (role == "files"):
