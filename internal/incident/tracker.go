@@ -36,6 +36,7 @@ type tracker struct {
 	history *History
 	cases   []*open
 	before  map[Key]recording.Counted // as of the latest snapshot
+	refused map[Key]uint64            // of expected ports, as of then
 	starts  starting
 	share   *shares.Resource
 }
@@ -47,11 +48,12 @@ type open struct {
 	netns   uint64
 	port    uint16
 	began   time.Time
-	last    time.Time         // of the latest frame; zero before the first
-	tick    time.Time         // of the latest record
-	shown   [2]string         // status and cause of it
-	point   recording.Point   // the latest that was recorded, as of then
-	sample  int64             // the latest that was recorded, in Unix milliseconds
+	last    time.Time       // of the latest frame; zero before the first
+	tick    time.Time       // of the latest record
+	shown   [2]string       // status and cause of it
+	point   recording.Point // the latest that was recorded, as of then
+	sample  int64           // the latest that was recorded, in Unix milliseconds
+	totals  totals
 	total   recording.Counted // the latest that was recorded, at counted
 	counted time.Time
 	calm    time.Time // since when there is no trouble; zero while there is
@@ -124,6 +126,10 @@ func (t *tracker) count(s *model.Snapshot) {
 		l := &s.Listeners[i]
 		t.before[KeyOf(l)] = counted(&l.Totals)
 	}
+	t.refused = make(map[Key]uint64, len(s.Targets))
+	for _, target := range s.Targets {
+		t.refused[portKey(target.NetNS, target.Port)] = refusedAt(s, target.NetNS, target.Port)
+	}
 }
 
 // subject is the listener of an incident: at its address, or else what is on its
@@ -153,6 +159,7 @@ func (t *tracker) has(key Key) bool {
 
 func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 	c := &open{key: KeyOf(l), owner: ownerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
+	c.totals = newTotals(t.before, c.key, t.refused[portKey(c.netns, c.port)])
 	h := &recording.Header{
 		Schema: recording.Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
 		Address: AddressOf(l), Port: l.Port, NetNS: l.ID.NetNS, Owner: c.owner, Base: t.before[KeyOf(l)],
@@ -167,6 +174,7 @@ func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordings) (ended bool) {
 	if l != nil {
 		c.key = KeyOf(l)
+		c.totals.add(c.key, counted(&l.Totals), refusedAt(s, c.netns, c.port))
 	}
 	c.absent = l == nil
 	switch now := s.Time; {
@@ -176,7 +184,7 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 		c.calm = now
 	case now.Sub(c.calm) >= recording.Around && (settled(l) || now.Sub(c.calm) >= settling):
 		if l != nil {
-			t.tick(c, s, l, to, true)
+			t.tick(c, s, to, true)
 		}
 		return to.end(c, &recording.End{At: now.Round(0).UTC(), Reason: c.reason()})
 	}
@@ -188,15 +196,15 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 			c.counted, c.total = s.Time, f.Counted
 		}
 	case passed(c.tick, s.Time, half):
-		t.tick(c, s, l, to, false)
+		t.tick(c, s, to, false)
 	}
 	return false
 }
 
 // tick records what is new since the record before, without the evidence. over: it is the last.
-func (t *tracker) tick(c *open, s *model.Snapshot, l *model.Listener, to recordings, over bool) {
+func (t *tracker) tick(c *open, s *model.Snapshot, to recordings, over bool) {
 	next := &recording.Tick{At: s.Time.Round(0).UTC(), Points: t.points(c, s.Time), Samples: t.samples(c, s.Time)}
-	now := counted(&l.Totals)
+	now := c.totals.sum
 	if over || !reflect.DeepEqual(now, c.total) && passed(c.counted, s.Time, longEvery) {
 		next.Counted = &now
 	}
@@ -245,7 +253,7 @@ func (c *open) due(now time.Time, l *model.Listener) bool {
 
 func (t *tracker) frame(c *open, s *model.Snapshot, l *model.Listener) *recording.Frame {
 	return &recording.Frame{
-		At: s.Time.Round(0).UTC(), Moment: s.Time, Listener: *l, Counted: counted(&l.Totals),
+		At: s.Time.Round(0).UTC(), Moment: s.Time, Listener: *l, Counted: c.totals.sum,
 		Points: t.points(c, s.Time), Samples: t.samples(c, s.Time),
 	}
 }

@@ -1,6 +1,10 @@
 package recording
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // Counted are the listener's totals since the agent started.
 type Counted struct {
@@ -28,6 +32,37 @@ func Since(base, last *Counted) Counted {
 		if base.Clients != nil {
 			*out.Clients = last.Clients.Sub(*base.Clients)
 		}
+	}
+	return out
+}
+
+// Until is c where now goes on counting from it, and nothing where now began again: those of a listener that was closed
+// for an hour.
+func (c Counted) Until(now *Counted) Counted {
+	fewer := func(d model.Drops) bool { return now.of(d.DropKey) < d.Packets }
+	if c.Clients != nil && (now.Clients == nil || now.Clients.Begun < c.Clients.Begun) || slices.ContainsFunc(c.Dropped, fewer) {
+		return Counted{}
+	}
+	return c
+}
+
+// Plus is both together, with what is still being read as of the later.
+func (c Counted) Plus(more *Counted) Counted {
+	out := Counted{
+		Pending: more.Pending, AbandonedRequests: c.AbandonedRequests + more.AbandonedRequests, QueueResets: c.QueueResets + more.QueueResets,
+		Dropped: slices.Clone(c.Dropped), Clients: c.Clients,
+	}
+	for _, d := range more.Dropped {
+		if i := slices.IndexFunc(out.Dropped, func(o model.Drops) bool { return o.DropKey == d.DropKey }); i >= 0 {
+			out.Dropped[i].Packets += d.Packets
+		} else {
+			out.Dropped = append(out.Dropped, d)
+		}
+	}
+	if c.Clients != nil && more.Clients != nil {
+		out.Clients = new(c.Clients.Add(*more.Clients))
+	} else if more.Clients != nil {
+		out.Clients = more.Clients
 	}
 	return out
 }

@@ -105,11 +105,11 @@ func (s *Story) Continues() bool {
 	return s.Going && s.Summary.LastSeen.Sub(s.Summary.LastTrouble) < model.Quiet
 }
 
-// settle makes the worst moment one of the cause that most was lost for, where there is
-// one as bad.
+// settle makes the worst moment the worst of the cause that most was lost for: of a server that was overloaded for an hour
+// and stopped then it is not that nothing listens.
 func (s *Story) settle() {
 	for i := range s.worsts {
-		if v := &s.worsts[i].Listener.Verdict; v.Cause == s.Summary.Cause && v.Status == s.Worst.Listener.Verdict.Status {
+		if v := &s.worsts[i].Listener.Verdict; v.Cause == s.Summary.Cause && v.Status >= model.StatusSaturated {
 			s.Worst = s.worsts[i]
 		}
 	}

@@ -35,7 +35,7 @@ func (s *Story) Happened() []string {
 	if w.Status != began.Status || w.Cause != began.Cause {
 		out = append(out, fmt.Sprintf("At its worst, %s, it was %s%s.", s.Worst.At.UTC().Format(time.TimeOnly), w.Status, because(w.Cause)))
 	}
-	out = append(out, model.Printable(w.Summary), s.course())
+	out = append(out, model.Printable(w.Summary), s.closed(), s.course())
 	if n := s.Peak; n > 0 && s.Worst.Listener.AcceptQueue != nil {
 		out = append(out, phrase.Sprintf("The accept queue held at most %d of %d.", n, s.Worst.Listener.AcceptQueue.Capacity()))
 	}
@@ -43,6 +43,15 @@ func (s *Story) Happened() []string {
 		out = append(out, phrase.Sprintf("At most %s inside at once, of %d for whom there is room.", phrase.Count(s.Inside, "client")+" "+phrase.Verb(s.Inside, "was", "were"), *room))
 	}
 	return slices.DeleteFunc(out, func(line string) bool { return line == "" })
+}
+
+// closed says since when nothing listened, where that is not the whole of it.
+func (s *Story) closed() string {
+	i := slices.IndexFunc(s.Events, func(e Event) bool { return e.Status == model.StatusDown })
+	if i <= 0 || s.Worst.Listener.Verdict.Status == model.StatusDown {
+		return ""
+	}
+	return fmt.Sprintf("From %s nothing listened.", s.Events[i].At.UTC().Format(time.TimeOnly))
 }
 
 // beginning says what was full first.
@@ -102,7 +111,7 @@ func (s *Story) Clients() []string {
 			out = append(out, text)
 		}
 	}
-	if s.Worst.Listener.Verdict.Status == model.StatusDown && !slices.Contains(s.Saw, diagnosis.SeenRefused) {
+	if s.Summary.Status == model.StatusDown && !slices.Contains(s.Saw, diagnosis.SeenRefused) {
 		out = append(out, sawText(diagnosis.SeenRefused))
 	}
 	if c := s.Counted.Clients; c != nil && c.Outcomes != [model.NumClientOutcomes]uint64{} {

@@ -1,0 +1,57 @@
+package incident
+
+import (
+	"slices"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// totals are what was counted at a port in an incident, whoever listens there: a server that ends takes its own
+// totals along, and who is refused afterwards is counted for the port.
+type totals struct {
+	sum     recording.Counted
+	seen    map[Key]recording.Counted // of each listener on the port, as last read
+	refused uint64                    // of the port, as last read
+}
+
+// newTotals begin with what was counted before, of the listener that key is.
+func newTotals(before map[Key]recording.Counted, key Key, refused uint64) totals {
+	t := totals{sum: before[key], seen: make(map[Key]recording.Counted), refused: refused}
+	for k, c := range before {
+		if k.Port == key.Port && k.ID.NetNS == key.ID.NetNS {
+			t.seen[k] = c
+		}
+	}
+	return t
+}
+
+// add takes what a listener of the port has counted by now.
+func (t *totals) add(key Key, now recording.Counted, refused uint64) {
+	more := recording.Since(new(t.seen[key].Until(&now)), &now)
+	t.seen[key] = now
+	if n := refused - min(refused, t.refused); n > 0 {
+		clients := model.ClientTotals{Begun: n}
+		clients.Outcomes[model.ClientRefused] = n
+		if more.Clients != nil {
+			clients = clients.Add(*more.Clients)
+		}
+		more.Clients = &clients
+	}
+	t.refused = refused
+	t.sum = t.sum.Plus(&more)
+}
+
+// refusedAt is how many clients an expected port has refused, 0 where nobody counts them.
+func refusedAt(s *model.Snapshot, netns uint64, port uint16) uint64 {
+	i := slices.IndexFunc(s.Targets, func(t model.Target) bool { return t.NetNS == netns && t.Port == port })
+	if i < 0 || s.Targets[i].Refused == nil {
+		return 0
+	}
+	return *s.Targets[i].Refused
+}
+
+// portKey is the key of a port, whoever listens there.
+func portKey(netns uint64, port uint16) Key {
+	return Key{ID: model.ListenerID{NetNS: netns}, Port: port}
+}

@@ -1,0 +1,67 @@
+package incident
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// A server is overloaded for a minute and stops; it comes back for some seconds with the totals that were kept for
+// it, and stops again: the incident is the overload's, and what was counted before the stop is still its own.
+func TestOverloadThatEndsInAStop(t *testing.T) {
+	d, tracker := newDirect(t, t.TempDir(), someLimits())
+	v, refused := newLife(1), uint64(3)
+	next := func(kind trouble) {
+		s := v.next(kind)
+		if kind == closed {
+			refused++
+		} else {
+			c := &model.ClientTotals{Begun: v.total}
+			c.Outcomes[model.ClientGaveUp] = v.total
+			s.Listeners[0].Totals.Clients = c
+		}
+		s.Targets = []model.Target{{Port: 8080, NetNS: 7, Up: kind != closed, Refused: new(refused)}}
+		tracker.record(s, d)
+	}
+	for _, part := range []struct {
+		kind trouble
+		n    int
+	}{{calm, 5}, {connectionsFull, 60}, {closed, 5}, {connectionsFull, 5}, {closed, 70}, {calm, 70}} {
+		for range part.n {
+			next(part.kind)
+		}
+	}
+	require.Empty(t, tracker.cases)
+	list := d.shelf.list()
+	require.Len(t, list, 1)
+	require.Equal(t, model.CauseMaxConnections, list[0].Cause)
+	in, err := d.open(list[0].ID)
+	require.NoError(t, err)
+	story, err := story.Read(in)
+	require.NoError(t, err)
+	require.Equal(t, v.total, story.Counted.Packets())
+	require.Equal(t, v.total, story.Counted.Clients.Outcomes[model.ClientGaveUp])
+	require.Equal(t, uint64(75), story.Counted.Clients.Outcomes[model.ClientRefused])
+	require.Equal(t, model.StatusDown, story.Summary.Status)
+	require.Equal(t, model.StatusLosing, story.Worst.Listener.Verdict.Status, "the worst of the cause, with its settings")
+	require.Contains(t, story.Answer().Why, "connections")
+	require.Regexp(t, `\nFrom \d\d:\d\d:\d\d nothing listened\.`, "\n"+strings.Join(story.Happened(), "\n"))
+}
+
+// A listener whose totals were forgotten begins to count again.
+func TestTotalsThatBeginAgain(t *testing.T) {
+	drops := func(n uint64) recording.Counted {
+		return recording.Counted{Dropped: []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections}, Packets: n}}}
+	}
+	key := Key{Port: 8080}
+	sum := newTotals(map[Key]recording.Counted{key: drops(100)}, key, 0)
+	for _, n := range []uint64{110, 130, 5, 7} {
+		sum.add(key, drops(n), 0)
+	}
+	require.Equal(t, uint64(137), sum.sum.Packets())
+}
