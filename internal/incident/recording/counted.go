@@ -36,8 +36,8 @@ func Since(base, last *Counted) Counted {
 	return out
 }
 
-// Until is c where now goes on counting from it, and nothing where now began again: those of a listener that was closed
-// for an hour.
+// Until is c where now counts on from it, and nothing where now began again, as after a listener was closed for an
+// hour.
 func (c Counted) Until(now *Counted) Counted {
 	fewer := func(d model.Drops) bool { return now.of(d.DropKey) < d.Packets }
 	if c.Clients != nil && (now.Clients == nil || now.Clients.Begun < c.Clients.Begun) || slices.ContainsFunc(c.Dropped, fewer) {
