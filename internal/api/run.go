@@ -85,6 +85,15 @@ type RunClients struct {
 	Open      uint64  `json:"open,omitempty"` // not settled at the end
 }
 
+// Unknown is of how many clients it is not known what became of them.
+func (c *RunClients) Unknown() uint64 {
+	n := c.Open + c.Undecided
+	if c.Unclear != nil {
+		n += *c.Unclear
+	}
+	return n
+}
+
 // RunLimit is the limit that was reached first.
 type RunLimit struct {
 	Cause            string  `json:"cause"`

@@ -31,7 +31,7 @@ func outcomes(c *api.RunClients) (out []part) {
 		{"refused", "refused", c.Refused},
 		{"connected and sent nothing", "idle", value(c.Checks)},
 		{"half open", "half", c.HalfOpen},
-		{"not known", "unclassified", c.Undecided + c.Open},
+		{"not known", "unclassified", c.Unknown()},
 	}
 	var sum, before uint64
 	for _, e := range all {

@@ -214,7 +214,7 @@ func (c *Course) halve() {
 // answer: who gives up while connecting may be let in afterwards, and sends nothing.
 func served(t *model.ClientTotals) uint64 {
 	let := t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
-	return sub(let, t.Answers.Unanswered+t.Answers.Checks)
+	return sub(let, t.Answers.Unanswered+t.Answers.Checks+t.Answers.Unclear)
 }
 
 // sub is never below zero: a counter that began again counts from there.

@@ -152,3 +152,13 @@ func TestWorstIsWhatTurnedClientsAway(t *testing.T) {
 	results := s.recorder.Results(0)
 	require.Equal(t, model.CauseMaxThreads, results[0].Cause)
 }
+
+// Of whom it was not seen whether they had an answer nobody says that they were served.
+func TestUnclearIsNotServed(t *testing.T) {
+	c := served(40, 1000)
+	c.second(30)
+	require.EqualValues(t, 30, c.recorder.Results(0)[0].Clients.Served)
+	c.listener.Totals.Clients.Answers.Unclear = 5
+	c.second(0)
+	require.EqualValues(t, 25, c.recorder.Results(0)[0].Clients.Served)
+}

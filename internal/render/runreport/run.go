@@ -162,7 +162,7 @@ func runMade(l *api.RunListener) string {
 }
 
 func runAll(c *api.RunClients) string {
-	if valueOr(c.Checks)+c.Open+c.Undecided > 0 {
+	if valueOr(c.Checks)+c.Unknown() > 0 {
 		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, "client")
 	}
 	if c.Offered == 1 {
@@ -181,7 +181,7 @@ func runChecks(c *api.RunClients) string {
 }
 
 func runOpen(c *api.RunClients) string {
-	if n := c.Open + c.Undecided; n > 0 {
+	if n := c.Unknown(); n > 0 {
 		return fmt.Sprintf(" (what became of %s more is not known)", phrase.Number(n))
 	}
 	return ""
