@@ -28,7 +28,7 @@ func TestSentencesCanBeRead(t *testing.T) {
 		}
 		text = strings.TrimSpace(text)
 		n++
-		require.Regexp(t, `^[A-Z0-9]|^acceptCount|^maxConnections`, text, "begins as a sentence does")
+		require.Regexp(t, `^[A-Z0-9]|^acceptCount|^maxConnections|^server\.tomcat\.`, text, "begins as a sentence does")
 		require.NotContains(t, text, "  ")
 		for _, s := range sentenceEnd.Split(text, -1) {
 			require.LessOrEqual(t, len(strings.Fields(s)), longest, s)
@@ -36,6 +36,18 @@ func TestSentencesCanBeRead(t *testing.T) {
 		}
 	}
 	require.Greater(t, n, 500)
+}
+
+// A screen has one spelling for each limit: that of the setting which it advises to change.
+func TestLimitsHaveOneSpelling(t *testing.T) {
+	golden, err := os.ReadFile("testdata/answers.golden")
+	require.NoError(t, err)
+	for block := range strings.SplitSeq(string(golden), "\n## ") {
+		_, said, _ := strings.Cut(block, "\n") // the first line is the scenario's name
+		for spring, tomcat := range map[string]string{"server.tomcat.max-connections": "maxConnections", "server.tomcat.threads.max": "maxThreads", "server.tomcat.accept-count": "acceptCount"} {
+			require.False(t, strings.Contains(said, spring) && strings.Contains(said, tomcat), "%s and %s: %s", spring, tomcat, block)
+		}
+	}
 }
 
 // What confused readers is said nowhere.

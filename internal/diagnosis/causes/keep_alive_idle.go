@@ -31,7 +31,7 @@ func keepAliveIdle() Cause {
 		Near: func(s *symptoms.Symptoms) bool { return s.ConnectionsHigh() && s.MostlyIdleNow() },
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if !s.ConnectionsFull {
-				return " because the limit of connections (maxConnections) was reached, most of them idle"
+				return " because the limit of connections was reached, most of them idle"
 			}
 			return " because " + words.Connections(s) + ", " + words.Idle(s.Now)
 		},

@@ -63,10 +63,10 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	raise := func(text string) []model.Step { return raiseConnections(s, text, to) }
 	switch {
 	case s.Unacknowledged() && 2*reading.Unacknowledged(s.Now) > s.Now.Connections.Accepted:
-		return unacknowledgedSteps(), "maxConnections: a larger limit fills as well."
+		return unacknowledgedSteps(), advice.MaxConnectionsSetting().Name(s.Now) + ": a larger limit fills as well."
 	case reading.SlotsOfLeft(s.Now) > 0:
 		do = append(do, advice.Action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
-		return do, "maxConnections: a larger limit fills as well."
+		return do, advice.MaxConnectionsSetting().Name(s.Now) + ": a larger limit fills as well."
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
 		do = append(do, advice.Action("Limit the connections that the application keeps open (an idle timeout of the WebSocket session)"))
 		return append(do, raise("Or give them room")...), acceptCountNot(s)
@@ -80,11 +80,11 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
 		do = threadSteps(s, v)
 		if reading.GivenUp(s.Now) > 0 {
-			return do, "A larger maxConnections or acceptCount: those who wait give up before a thread comes, and more would."
+			return do, "A larger " + advice.MaxConnectionsSetting().Name(s.Now) + " or acceptCount: those who wait give up before a thread comes, and more would."
 		}
 		return append(do, raise("Then let in those that are turned away")...), acceptCountNot(s)
 	case threads && s.ThreadsFull:
-		return threadSteps(s, v), "maxConnections: it only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
+		return threadSteps(s, v), advice.MaxConnectionsSetting().Name(s.Now) + ": it only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
 	case threads:
 		do = raise("Let more clients in")
 		most, _ := reading.MaxThreads(s.Now)

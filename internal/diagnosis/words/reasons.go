@@ -43,10 +43,10 @@ func ofThem(l *model.Listener, n int) string {
 func Connections(s *symptoms.Symptoms) string {
 	n, ok := reading.SlotsInUse(s.Now)
 	if !ok || reading.ConnectionLimit(s.Now) != reading.LimitKnown || !s.ConnectionsFull {
-		return "the limit of connections (maxConnections) was reached"
+		return "the limit of connections was reached"
 	}
 	if reading.UncertainLimit(s.Now) && s.Now.Connector.MaxConnections.Kind == model.SourceInferred {
-		return phrase.Sprintf("the limit of connections (maxConnections) was reached, with %d or more held", n)
+		return phrase.Sprintf("the limit of connections was reached, with %d or more held", n)
 	}
 	most := s.Now.Connector.MaxConnections.Value
 	holds, aside := "holds", ""
@@ -56,7 +56,7 @@ func Connections(s *symptoms.Symptoms) string {
 	}
 	text := phrase.Sprintf("%s %s %d of %d connections", reading.ServerName(s.Now), holds, n, most)
 	if most == 1 {
-		text = phrase.Sprintf("%s %s the one connection it may (maxConnections=1)", reading.ServerName(s.Now), holds)
+		text = phrase.Sprintf("%s %s the one connection it may", reading.ServerName(s.Now), holds)
 	}
 	text += aside
 	switch {
