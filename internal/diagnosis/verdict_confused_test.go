@@ -276,7 +276,12 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "all connections are taken, and a third of those that were let in left before their answer", before: tomcat(200, 34, 16).pool(20).inService(34).queue(16, 4*time.Second).do(virtual),
-			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)),
+			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)).do(inServiceFor(4*time.Second)),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
+			name: "all connections are taken, and clients leave who wait much longer than a request is in service", before: tomcat(200, 34, 16).pool(20).inService(34).queue(16, 4*time.Second).do(virtual),
+			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)).do(inServiceFor(time.Second / 2)),
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 		},
 		{
@@ -287,7 +292,7 @@ func scenariosStalls() []scenario {
 		{
 			name: "all connections are taken, and most of those in the accept queue have left", before: tomcat(200, 34, 16).pool(20).inService(34).queue(17, 4*time.Second).do(virtual),
 			now: tomcat(200, 34, 16).pool(20).inService(34).queue(17, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(func(l *model.Listener) {
-				l.AcceptQueue.Left = 15
+				l.AcceptQueue.Left, l.Connections.InServiceFor = 15, 3*time.Second
 			}),
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 		},

@@ -149,7 +149,7 @@ func (s *Symptoms) Unanswered() (n, ended uint64) {
 // reading.GivenUp.
 func (s *Symptoms) LeaveInside() bool {
 	n, ended := s.Unanswered()
-	return n >= leaveInsideLeast && 3*n >= ended
+	return n >= leaveInsideLeast && 3*n >= ended && s.longInService()
 }
 
 // ClosedInside means that the clients of as many as half of the connections have closed while their requests were in
@@ -163,7 +163,15 @@ func (s *Symptoms) ClosedInside() bool {
 // ClosedInQueue is the same of those in the accept queue: it is longer than their patience.
 func (s *Symptoms) ClosedInQueue() bool {
 	q := s.Now.AcceptQueue
-	return q != nil && !s.mostlyAnswered() && q.Left >= leaveInsideLeast && 2*q.Left >= q.Length
+	return q != nil && !s.mostlyAnswered() && q.Left >= leaveInsideLeast && 2*q.Left >= q.Length && s.longInService()
+}
+
+// longInService means that a request is in service for a quarter of the time at least that connections wait in the
+// accept queue. Where it is much shorter it is the queue alone that is longer than its clients' patience, and more of
+// them inside are served in time even if they have to wait for one another.
+func (s *Symptoms) longInService() bool {
+	q, c := s.Now.AcceptQueue, s.Now.Connections
+	return q == nil || q.OldestWait == nil || c == nil || 4*c.InServiceFor >= *q.OldestWait
 }
 
 // mostlyAnswered: who closes has only ended its side.
