@@ -156,7 +156,10 @@ func (s *Symptoms) LeaveInside() bool {
 // service, now or a moment ago. Those of now may still wait for the answer, where few are known to leave without.
 func (s *Symptoms) ClosedInside() bool {
 	held, known := reading.SlotsInUse(s.Now)
-	n := reading.LeftInService(s.Now) + int(s.Losses().AbandonedRequests)
+	n := reading.LeftInService(s.Now)
+	if s.longInService() { // else they had left while they waited in the accept queue
+		n += int(s.Losses().AbandonedRequests)
+	}
 	return known && !s.mostlyAnswered() && n >= leaveInsideLeast && 2*n >= held
 }
 
