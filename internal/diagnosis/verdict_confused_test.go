@@ -276,7 +276,7 @@ func scenariosStalls() []scenario {
 		},
 		{
 			name: "all connections are taken, and a third of those that were let in left before their answer", before: tomcat(200, 34, 16).pool(20).inService(34).queue(16, 4*time.Second).do(virtual),
-			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)).do(inServiceFor(4*time.Second)),
+			now:    tomcat(200, 34, 16).pool(20).inService(34).queue(16, 5*time.Second).do(virtual).lost(maxConns, syn, 53).do(answers(32, 20)).do(inServiceFor(4 * time.Second)),
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
 		},
 		{
