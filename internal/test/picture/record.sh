@@ -3,7 +3,7 @@
 # clients and back, of the embedded server under its burst. Needs tmux, some half a minute.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-program=$PWD/bin/tcpdiag out=${1:-docs/pictures/watch.svg} seconds=${2:-20}
+program=$PWD/bin/tcpdiag out=${1:-docs/pictures/watch.svg} seconds=${2:-16}
 work=$(mktemp -d) session=picture$$
 "$program" demo --for 28s --web.listen-address 127.0.0.1:0 >"$work/demo" & demo=$!
 trap 'kill $demo 2>/dev/null || true; tmux -L $session kill-server 2>/dev/null || true; rm -rf "$work"' EXIT
