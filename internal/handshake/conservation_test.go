@@ -278,6 +278,30 @@ func TestDelaysOfThoseFarAway(t *testing.T) {
 	require.LessOrEqual(t, longer, max(3, compared/1000))
 }
 
+// Segments are read later than they come: when the kernel is asked a client's connection may have ended by some that
+// have yet to be read. That there is no socket any more does not mean that there was none by then.
+func TestEndsBeforeItIsRead(t *testing.T) {
+	s := newScript(t, Options{})
+	s.tracker.Widen(true)
+	s.tracker.Drops(port, 0, time.Minute)
+	s.syn()
+	s.synAck()
+	s.acked()
+	s.wait(.004)
+	s.in(packet.FlagFIN|packet.FlagACK, s.isn+1, serverISN+1)
+	s.has(kernel.OnlyListener)
+	s.tracker.Ask(s.at + 16*time.Millisecond)
+	s.wait(.007)
+	s.tracker.Observe(s.at, &packet.Segment{
+		Link: packet.Link{Outgoing: true, Index: 2}, Dst: s.from.Addr().As16(), DstPort: s.from.Port(),
+		Src: server.Addr().As16(), SrcPort: port, Flags: packet.FlagFIN | packet.FlagACK, Seq: serverISN + 1, Ack: s.isn + 2,
+	})
+	e := s.ends()
+	require.Equal(t, just(outcome.Connected), e.Clients)
+	require.EqualValues(t, 1, e.LetIn)
+	require.Zero(t, e.LetInLate)
+}
+
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.
 func TestForgottenWhileAsking(t *testing.T) {
 	s := newScript(t, Options{})

@@ -41,7 +41,7 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	}
 	if a.supposed() {
 		a.signs |= answered
-	} else if !a.acknowledges(s) {
+	} else if !a.acknowledges(s, now) {
 		return false
 	}
 	if first && a.repeats == 0 && all || a.answersSYNACK(s, first) {
@@ -93,7 +93,7 @@ func (a *attempt) pending() bool {
 
 // acknowledges takes in what a segment of the client acknowledges, and reports whether it
 // can be of this connection.
-func (a *attempt) acknowledges(s *packet.Segment) bool {
+func (a *attempt) acknowledges(s *packet.Segment, now uint32) bool {
 	switch acked := s.Ack - a.serverISN - 1; {
 	case acked == 0:
 		a.signs |= answered
@@ -102,7 +102,7 @@ func (a *attempt) acknowledges(s *packet.Segment) bool {
 		if !a.has(closed) || acked > 1 { // one may be the server's FIN
 			a.signs |= served | received
 		}
-		a.showsSocket(0)
+		a.showsSocket(now, false)
 	default:
 		return false
 	}
@@ -123,12 +123,17 @@ func (a *attempt) wasAbsent(moment uint32) uint32 {
 	return 0
 }
 
-// showsSocket takes in that there is a socket for the client, or was one until now. now is
-// 0 where it was made before the client left.
-func (a *attempt) showsSocket(now uint32) {
-	if !a.has(inside | late) {
-		a.enter(a.entry(), now > 0)
+// showsSocket takes in a segment of now that shows that there was a socket for the client. That there is none any more
+// may be known already, by asking the kernel, since segments are read later than they come. doubt: it may have been made
+// after the client left.
+func (a *attempt) showsSocket(now uint32, doubt bool) {
+	if a.has(inside | late) {
+		return
 	}
+	if a.absent > now {
+		a.absent, a.before = a.wasAbsent(now), 0
+	}
+	a.enter(a.entry(), doubt)
 }
 
 // entry is when the socket must have been made: by the first answer to the SYN-ACK, as
@@ -217,7 +222,7 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	if got > 0 {
 		a.signs |= talked
 	}
-	a.showsSocket(mark(a.first, at))
+	a.showsSocket(mark(a.first, at), true)
 	a.signs |= answered
 	a.ends(at, closed)
 	switch {

@@ -76,7 +76,7 @@ func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
 		return
 	}
 	a.signs |= timed
-	a.showsSocket(mark(a.first, at))
+	a.showsSocket(mark(a.first, at), true)
 	e.account.Responds(at - a.first)
 }
 

@@ -62,7 +62,7 @@ func (a *attempt) serverReset(at time.Duration, s *packet.Segment) (deadline tim
 	switch {
 	case a.replies > 0 && a.serverISN != 0 && sent < 1<<31:
 		if s.Flags&packet.FlagACK != 0 {
-			a.showsSocket(mark(a.first, at))
+			a.showsSocket(mark(a.first, at), true)
 		}
 		switch {
 		case sent > 0 && !a.has(finished|left):
@@ -114,9 +114,9 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 		switch {
 		case a.supposed():
 		case s.Flags&packet.FlagACK != 0:
-			a.acknowledges(s)
+			a.acknowledges(s, mark(a.first, at))
 		case s.Seq-a.isn-1 > 0: // it answers a segment that acknowledged its data
-			a.showsSocket(mark(a.first, at))
+			a.showsSocket(mark(a.first, at), true)
 		}
 		return at, true
 	}

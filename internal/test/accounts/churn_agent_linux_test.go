@@ -174,9 +174,13 @@ func (a *agents) end(t testing.TB) {
 		a.begins(agent)
 	case <-time.After(time.Second):
 	}
-	if a.running != nil {
-		a.stop()
+	for a.running != nil {
+		if a.stopAt = time.Now(); a.churn.hasListened(2 * publishedIn) {
+			a.stop()
+		}
+		a.churn.step(10 * time.Millisecond)
 	}
+	a.startAt = time.Time{}
 	_ = a.socket.Close()
 	require.NotEmpty(t, a.rows)
 }

@@ -111,6 +111,8 @@ func (r *result) kind(c *client) string {
 		return "reset"
 	case c.how == answered:
 		return "answered"
+	case !in && c.check:
+		return "half_open"
 	case !in:
 		return "stalled"
 	case c.check || c.how == connectTimeout:
