@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -195,7 +196,7 @@ func (r reading) apply(connectors match.Connectors) {
 }
 
 func inForce(configured *model.Setting[int], now *int) *model.Setting[int] {
-	if now == nil || configured != nil && configured.Value == *now {
+	if now == nil || configured != nil && (configured.Value == *now || configured.Value < 0 && *now >= math.MaxInt32) {
 		return configured
 	}
 	s := &model.Setting[int]{Value: *now, Kind: model.SourceActuator, Source: "Actuator"}

@@ -2,6 +2,7 @@ package watchlist
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
@@ -112,9 +113,9 @@ func (o Overrides) Or(other Overrides) Overrides {
 	}
 }
 
-// Apply lets the limits given by hand beat the discovered ones.
+// Apply lets the limits given by hand beat the discovered ones. The largest maxConnections there is, is none.
 func (o Overrides) Apply(c *model.Connector) *model.Connector {
-	if o == (Overrides{}) {
+	if o == (Overrides{}) && (c == nil || !unlimited(c.MaxConnections)) {
 		return c
 	}
 	out := model.Connector{}
@@ -122,10 +123,18 @@ func (o Overrides) Apply(c *model.Connector) *model.Connector {
 		out = *c
 	}
 	out.MaxConnections = cmp.Or(o.MaxConnections, out.MaxConnections)
+	if unlimited(out.MaxConnections) {
+		none := *out.MaxConnections
+		none.Value = -1
+		out.MaxConnections = &none
+	}
 	out.AcceptCount = cmp.Or(o.AcceptCount, out.AcceptCount)
 	out.MaxThreads = cmp.Or(o.MaxThreads, out.MaxThreads)
 	return &out
 }
+
+// unlimited: what people write who want no limit, and what the connectors of some servers have.
+func unlimited(s *model.Setting[int]) bool { return s != nil && s.Value >= math.MaxInt32 }
 
 // ByHand is a limit that somebody gave tcpdiag, nil for none. source is where:
 // "flag --max-threads", "tcpdiag.yml line 7". Its kind is not that of a file,

@@ -1,6 +1,7 @@
 package watchlist
 
 import (
+	"math"
 	"net/netip"
 	"testing"
 
@@ -143,6 +144,10 @@ func TestLimitsGivenByHand(t *testing.T) {
 	require.Equal(t, 200, found.MaxThreads.Value, "what was found stays as it was")
 	require.Equal(t, 50, Overrides{MaxThreads: ByHand(new(50), "")}.Apply(nil).MaxThreads.Value)
 	require.Nil(t, ByHand(nil, "flag"))
+
+	found.MaxConnections = &model.Setting[int]{Value: math.MaxInt32, Source: "application.yml"}
+	require.Equal(t, &model.Setting[int]{Value: -1, Source: "application.yml"}, Overrides{}.Apply(found).MaxConnections, "the largest there is, is no limit")
+	require.Equal(t, math.MaxInt32, found.MaxConnections.Value)
 }
 
 func TestExpected(t *testing.T) {

@@ -24,7 +24,8 @@ func (s *Story) Lasted() time.Duration {
 	return last.Sub(s.Header.Began)
 }
 
-// Happened says what happened, in sentences.
+// Happened says what happened, in sentences. For a moment a queue can exceed its limit by a few, and counts that are read
+// one after the other their sum: more than there is room for is not said.
 func (s *Story) Happened() []string {
 	w := &s.Worst.Listener.Verdict
 	began := s.Events[0]
@@ -37,10 +38,11 @@ func (s *Story) Happened() []string {
 	}
 	out = append(out, model.Printable(w.Summary), s.closed(), s.course())
 	if n := s.Peak; n > 0 && s.Worst.Listener.AcceptQueue != nil {
-		out = append(out, phrase.Sprintf("The accept queue held at most %d of %d.", n, s.Worst.Listener.AcceptQueue.Capacity()))
+		capacity := s.Worst.Listener.AcceptQueue.Capacity()
+		out = append(out, phrase.Sprintf("The accept queue held at most %d of %d.", min(n, capacity), capacity))
 	}
 	if room := s.Worst.Listener.Capacity(); s.Inside > 0 && room != nil {
-		out = append(out, phrase.Sprintf("At most %s inside at once, of %d for whom there is room.", phrase.Count(s.Inside, "client")+" "+phrase.Verb(s.Inside, "was", "were"), *room))
+		out = append(out, phrase.Sprintf("At most %s inside at once, of %d for whom there is room.", phrase.Count(min(s.Inside, *room), "client")+" "+phrase.Verb(min(s.Inside, *room), "was", "were"), *room))
 	}
 	return slices.DeleteFunc(out, func(line string) bool { return line == "" })
 }
