@@ -107,7 +107,7 @@ func sick() *server {
 		{"listener:tcpdiag_clients_turned_away", one(identity(l), 312)},
 		{"listener:tcpdiag_dropped_packets", one(identity(l), 1200)},
 		{"listener:tcpdiag_limit_used_ratio", []sample{{identity(l), 1}, {identity(well), 0.5}}},
-		{"tcpdiag_listener_clients_inside", one(identity(l), 20)},
+		{"tcpdiag_listener_clients_inside", one(identity(l), 41)},
 		{`limit="max_connections"`, one(identity(l), 20)},
 		{`tcpdiag_connector_limit{instance=~"10\\.0\\.0\\.1:10889|10\\.0\\.0\\.2:10889",limit="max_threads"}`, one(identity(l), 4)},
 		{`tcpdiag_listener_limit_used_ratio{`, one(identity(l), 1)},

@@ -128,11 +128,6 @@ func (q questions) fullest(matchers string) string {
 	return "tcpdiag_listener_fullest_limit_ratio" + matchers
 }
 
-// connections are those that the server has accepted.
-func connections(matchers string) string {
-	return fmt.Sprintf("tcpdiag_listener_clients_inside%s - tcpdiag_listener_accept_queue_length%s", matchers, matchers)
-}
-
 // counts are by status: its name where the rules have counted, else its number.
 func (q questions) counts() string {
 	if q.rules && q.of.Namespace == "" {

@@ -145,10 +145,10 @@ func stage(used, most *int) *api.FleetStage {
 
 // details are the answers that fill a row.
 type details struct {
-	turnedAway, refused, dropped, fullest                values
-	connections, maxConnections, threadRatio, maxThreads values
-	queue, capacity                                      values
-	last                                                 model.Vector // who listened on ports that nobody listens on
+	turnedAway, refused, dropped, fullest           values
+	inside, maxConnections, threadRatio, maxThreads values
+	queue, capacity                                 values
+	last                                            model.Vector // who listened on ports that nobody listens on
 }
 
 func (d *details) fill(r *row) {
@@ -160,8 +160,13 @@ func (d *details) fill(r *row) {
 	}
 	o.ClientsTurnedAway, o.DroppedPackets = d.turnedAway.count(r.key), d.dropped.count(r.key)
 	o.FullestRatio = d.fullest.ratio(r.key)
-	o.AcceptQueue = stage(d.queue.int(r.key), d.capacity.int(r.key))
-	o.Connections = stage(d.connections.int(r.key), d.maxConnections.int(r.key))
+	queue := d.queue.int(r.key)
+	o.AcceptQueue = stage(queue, d.capacity.int(r.key))
+	accepted := d.inside.int(r.key)
+	if accepted != nil && queue != nil {
+		accepted = new(max(*accepted-*queue, 0))
+	}
+	o.Connections = stage(accepted, d.maxConnections.int(r.key))
 	threads := d.maxThreads.int(r.key)
 	var busy *int
 	if share := d.threadRatio.ratio(r.key); share != nil && threads != nil {

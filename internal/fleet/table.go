@@ -150,12 +150,12 @@ func (c *Client) fill(ctx context.Context, q questions, rows []*row) error {
 	var d details
 	limit := func(name string) string { return "tcpdiag_connector_limit" + more(m, `limit="`+name+`"`) + " < Inf" }
 	asked := map[string]*values{
-		q.turnedAway(m):          &d.turnedAway,
-		q.dropped(m):             &d.dropped,
-		q.fullest(m):             &d.fullest,
-		connections(m):           &d.connections,
-		limit("max_connections"): &d.maxConnections,
-		limit("max_threads"):     &d.maxThreads,
+		q.turnedAway(m):                       &d.turnedAway,
+		q.dropped(m):                          &d.dropped,
+		q.fullest(m):                          &d.fullest,
+		"tcpdiag_listener_clients_inside" + m: &d.inside,
+		limit("max_connections"):              &d.maxConnections,
+		limit("max_threads"):                  &d.maxThreads,
 		"tcpdiag_listener_limit_used_ratio" + more(m, `limit="max_threads"`): &d.threadRatio,
 		"tcpdiag_listener_accept_queue_length" + m:                           &d.queue,
 		"tcpdiag_listener_accept_queue_capacity" + m:                         &d.capacity,
