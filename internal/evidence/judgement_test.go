@@ -36,7 +36,8 @@ func limited(c CPULimit) func(*Reading) {
 
 func accepted(n uint64) func(*Reading) { return func(r *Reading) { r.Accepted = Known(n) } }
 
-func full(r *Reading) { r.Files.V = 1000 }
+func full(r *Reading)       { r.Files.V = 1000 }
+func nearlyFull(r *Reading) { r.Files.V = 990 }
 
 func safepoint(change func(*Safepoint)) func(*Reading) {
 	return func(r *Reading) { change(&r.Safepoint.V) }
@@ -165,6 +166,9 @@ func TestJudge(t *testing.T) {
 		{"no files, the acceptor is not readable", none, at(0, noAcceptor, full), Phases{}, model.CauseOpenFiles, StrengthFiles},
 		{"no files by an old listing", none, at(0, noAcceptor, full, func(r *Reading) { r.FilesAge = 6 * time.Second }), Phases{}, model.CauseAcceptQueue, StrengthNone},
 		{"no files by an old listing, backing off", none, at(0, does(Sleeping), full, func(r *Reading) { r.FilesAge = 6 * time.Second }), Phases{}, model.CauseOpenFiles, StrengthFiles},
+		{"few files are left, and all connections are taken", none, at(0, noAcceptor, nearlyFull), walked(10, 0, 10), model.CauseMaxConnections, StrengthPhases},
+		{"few files are left, and connections are free", none, at(0, noAcceptor, nearlyFull), walked(5, 0, 10), model.CauseOpenFiles, StrengthFiles},
+		{"few files are left, and the acceptor backs off", none, at(0, does(Sleeping), nearlyFull), walked(10, 0, 10), model.CauseOpenFiles, StrengthFiles},
 		{"few files, at the latch", at(0, parked, full), at(25*ms, parked, full), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"few files, and connections are taken", at(0, full), at(25*ms, full), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{"no limit of files", none, at(0, noAcceptor, full, func(r *Reading) { r.FilesLimit = Value[int]{} }), Phases{}, model.CauseAcceptQueue, StrengthNone},

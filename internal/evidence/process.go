@@ -63,6 +63,13 @@ func (m *Moment) Starved() bool {
 	return (now.RunDelay - then.RunDelay).Seconds() >= Most*m.since(m.near).Seconds()
 }
 
+// NotAsked reports whether accept() is not called, as all connections are taken: some descriptors are left, and the acceptor is not
+// seen to back off. Tomcat waits for a slot first (LimitLatch).
+func (m *Moment) NotAsked() bool {
+	used, limit := m.cur.Files, m.cur.FilesLimit
+	return m.AtLimit() && used.Known && limit.Known && used.V < limit.V && m.cur.Acceptor.Activity != Sleeping
+}
+
 // OutOfFiles reports whether accept() has no descriptor left. An acceptor in
 // accept() has one: it was given a connection or has not been asked for one.
 func (m *Moment) OutOfFiles() bool {

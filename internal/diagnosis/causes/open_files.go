@@ -15,8 +15,11 @@ func openFilesUsedUp() Cause {
 	return Cause{
 		Name: model.CauseOpenFiles,
 		moment: rule[*evidence.Moment]{
-			holds:   func(m *evidence.Moment) Certainty { return When(m.OutOfFiles(), Surely) },
-			refuted: []refutation[*evidence.Moment]{{"the acceptor waits at the connection limit", (*evidence.Moment).AtLatch}},
+			holds: func(m *evidence.Moment) Certainty { return When(m.OutOfFiles(), Surely) },
+			refuted: []refutation[*evidence.Moment]{
+				{"the acceptor waits at the connection limit", (*evidence.Moment).AtLatch},
+				{"all connections are taken, and some descriptors are left", (*evidence.Moment).NotAsked},
+			},
 		},
 		rests: rests(evidence.StrengthFiles),
 		around: rule[reading.Pair]{
