@@ -88,6 +88,9 @@ func (m *matching) onlyPool(c *catalina.Connector) (Pool, bool) {
 			found = append(found, pool)
 		}
 	}
+	if len(found) == 0 {
+		return m.encrypted(c)
+	}
 	if len(found) != 1 {
 		return Pool{}, false
 	}
@@ -98,6 +101,16 @@ func (m *matching) onlyPool(c *catalina.Connector) (Pool, bool) {
 		}
 	}
 	return found[0], sharers <= 1
+}
+
+// encrypted are the only threads without a port where those of the only connector have none with it: they speak TLS,
+// which what could be read of the configuration does not say.
+func (m *matching) encrypted(c *catalina.Connector) (Pool, bool) {
+	if len(m.pools.all) != 1 || len(m.found.Connectors) != 1 || c.Scheme != "http" {
+		return Pool{}, false
+	}
+	only := m.pools.all[0]
+	return only, only.Port == 0 && only.Address == "" && strings.HasPrefix(only.Protocol, "https-")
 }
 
 // couldBe says whether threads without a port may be those of a connector.

@@ -161,6 +161,22 @@ func TestProtocolFromThreads(t *testing.T) {
 	require.True(t, onPort(t, got, 8443).TLS, "the threads know better")
 }
 
+// Whether the only connector speaks TLS may be in what could not be read; its threads' name says it, without the port.
+func TestTLSFromThreadsWithoutAPort(t *testing.T) {
+	f := &Found{Server: model.ServerJVM().Name, Connectors: configured("8443")}
+	for i := range f.Connectors {
+		f.Connectors[i].Scheme = "http"
+	}
+	got, _ := Match(f, sockets("8443"), threads("https-jsse-nio-*2"), 2)
+	require.True(t, onPort(t, got, 8443).TLS)
+	require.Equal(t, "https-jsse-nio", onPort(t, got, 8443).Protocol)
+	got, _ = Match(f, sockets("8443"), threads("https-jsse-nio-*2 http-nio-8443-A"), 2)
+	require.False(t, onPort(t, got, 8443).TLS, "they are another's")
+	f.Connectors = append(f.Connectors, configured("9443")...)
+	got, _ = Match(f, sockets("8443 9443"), threads("https-jsse-nio-*2"), 2)
+	require.False(t, onPort(t, got, 8443).TLS, "whose they are is not known")
+}
+
 func TestEffectiveBacklog(t *testing.T) {
 	set := func(n int) *model.Setting[int] {
 		return &model.Setting[int]{Value: n, Kind: model.SourceFile, Source: "x", Note: "n"}
