@@ -86,9 +86,11 @@ func (s AnswerText) whole(line []term.Span, note term.Span) []term.Span {
 		room -= sp.Width()
 	}
 	for lipgloss.Width(note.Text) > room {
-		end := -1
-		for _, clause := range []string{"; ", ", ", ": ", " for ", " (", "  "} {
-			end = max(end, strings.LastIndex(note.Text, clause))
+		end := strings.LastIndex(note.Text, ": ") // of what may be one of several nothing is left out
+		if end < 0 {
+			for _, clause := range []string{"; ", ", ", " for ", " (", "  "} {
+				end = max(end, strings.LastIndex(note.Text, clause))
+			}
 		}
 		if end <= 0 {
 			return nil
