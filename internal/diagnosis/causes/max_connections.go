@@ -152,7 +152,7 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
 	case !threads && leaveInside(s) != "":
 		return phrase.Capital(leaveInside(s)) + ": shorten what the requests wait for, or let it fail sooner than these clients give up. " +
-			"Where they wait for one another (a lock, a pool), more room is room for more that leave, and a smaller " + advice.MaxConnectionsSetting().Name(s.Now) + " has those inside served in time."
+			"Where they wait for one another (a lock, a pool), more room is room for more that leave, and a smaller " + advice.MaxConnectionsSetting().Name(s.Now) + " has those inside served in time. Only where they do not, raise " + change + "."
 	case threads && reading.GivenUp(s.Now) > 0:
 		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(s.Now), reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
