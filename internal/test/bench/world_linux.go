@@ -73,9 +73,15 @@ func enterWorld(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if o.Before != "" {
+		if o.Before, err = filepath.Abs(o.Before); err != nil {
+			return err
+		}
+	}
 	return rig.World(ctx, worldVariable,
 		"-sockets", strconv.Itoa(o.Sockets), "-processes", strconv.Itoa(o.Holders), "-descriptors", strconv.Itoa(o.Files),
 		"-turn", o.Turn.String(), "-turns", strconv.Itoa(o.Turns), "-tomcat-turns", strconv.Itoa(o.Tomcat), "-tap", strconv.Itoa(o.Tap),
+		"-connections="+strconv.FormatBool(o.Hurry), "-before", o.Before,
 		"-out", o.Out, "-tcpdiag", tcpdiag, "-jar", o.Jar, "-deadline", o.Deadline.String())
 }
 
