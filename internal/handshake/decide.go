@@ -45,7 +45,9 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		return is(outcome.GaveUp)
 	}
 	met := kernel.SocketUnknown
-	if !a.has(inside|late) || a.pending() {
+	// Of one that has reset its connection the kernel has nothing any more: it is not asked where the counters prove enough.
+	gone := a.has(left) && !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met)
+	if !gone && (!a.has(inside|late) || a.pending()) {
 		met = t.inquire(a)
 	}
 	if !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met) {

@@ -4,6 +4,7 @@ import (
 	queue "container/heap"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
@@ -19,7 +20,8 @@ type simulated struct {
 	now     time.Duration
 	events  agenda
 	tracker *Tracker
-	read    []taken // by the tap, not yet taken in
+	read    []taken       // by the tap, not yet taken in
+	lag     time.Duration // of its ring: a block is handed over when it is as old
 	wide    time.Duration
 
 	// Settings.
@@ -178,10 +180,11 @@ func (m *simulated) tap(s packet.Segment) {
 
 // drain is what a Tap does each 10 ms (see Tap.drainLocked).
 func (m *simulated) drain() {
-	for i := range m.read {
-		m.tracker.Observe(m.read[i].at, &m.read[i].s)
+	ready := 0
+	for ; ready < len(m.read) && m.read[ready].at <= m.now-m.lag; ready++ {
+		m.tracker.Observe(m.read[ready].at, &m.read[ready].s)
 	}
-	m.read = m.read[:0]
+	m.read = slices.Delete(m.read, 0, ready)
 	if m.now-m.notedAt >= 200*time.Millisecond && m.tracker.table.open > 0 {
 		if m.cookiesSent != m.notedCookies {
 			m.tracker.Cookies(m.notedAt, m.now)
