@@ -35,7 +35,9 @@ func (t *Tracker) Ask(now time.Duration) {
 			continue // another has its place
 		}
 		a.signs &^= asking
-		t.inquire(a)
+		if !a.has(left) { // of one that has reset its connection there is nothing any more
+			t.inquire(a)
+		}
 		if a.has(inside|late) || a.has(finished|left) {
 			t.table.move(i, t.now) // nothing more has to be awaited
 		}

@@ -39,7 +39,7 @@ func (a *attempt) stage() stage {
 		return stageLeft
 	case a.replies == 0 && !a.unread():
 		return waiting
-	case a.repeats > 0 || a.absent > 0:
+	case a.repeats > 0 || a.absent > 0 && !a.has(left):
 		return stalling
 	}
 	return settling
