@@ -113,6 +113,8 @@ func (s *study) run(b *scene, report string) {
 		return
 	}
 	l := &doc.Listeners[0]
+	counted, _ := json.Marshal(l.Clients)
+	b.Log(string(counted))
 	own, same := s.compared(b, out.Bytes(), l.Clients)
 	s.says(b, l)
 	text := fmt.Sprintf("%d clients: %d served, %d turned away; **%s** `%s`", l.Clients.Offered, l.Clients.Served, l.Clients.TurnedAway, l.Status, cmp.Or(l.Cause, "–"))
