@@ -85,7 +85,7 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 	case a.has(inside | late):
 		a.signs = a.signs&^inside | late
 		t.endpoints.of(a).account.LetInLate()
-		t.judge(a, a.withoutSocket(), outcome.NoAnswerKnown)
+		t.judge(a, outcome.Stalled, outcome.NoAnswerKnown)
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's

@@ -69,7 +69,7 @@ const (
 	untaken                      // it had not when the kernel was asked
 	sentAfter                    // the server sent an answer and its FIN after the client's FIN
 	received                     // the client acknowledged data of the server
-	wasStalled                   // it is counted as one that left without having been let in
+	wasStalled                   // it is counted as that
 	waited                       // its connection ended long after its FIN
 
 	// As long as no SYN-ACK was read:
@@ -131,19 +131,7 @@ func (a *attempt) suppose() {
 // suspicious attempts are what a flood consists of. A client of which it is not
 // known whether it answered a SYN cookie is none.
 func (a *attempt) suspicious(o outcome.Outcome) bool {
-	return a.syns == 1 && (o == outcome.GaveUp || o == outcome.HalfOpen && !a.has(finished))
-}
-
-// onlyChecked: it ended its connection without having sent a byte, and so has not waited for an answer, whenever the
-// server's kernel makes a socket for it.
-func (a *attempt) onlyChecked() bool { return a.has(finished) && !a.has(talked) }
-
-// withoutSocket is the outcome of one that left without having been let in.
-func (a *attempt) withoutSocket() outcome.Outcome {
-	if a.onlyChecked() {
-		return outcome.HalfOpen
-	}
-	return outcome.Stalled
+	return a.syns == 1 && (o == outcome.GaveUp || o == outcome.HalfOpen)
 }
 
 func ms(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }

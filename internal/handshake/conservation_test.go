@@ -97,8 +97,6 @@ func (m *simulated) check(t *testing.T, say string) {
 			letIn++
 		case c.failed:
 			want[c.how]++
-		case c.check:
-			want[outcome.HalfOpen]++
 		default:
 			want[outcome.Stalled]++
 		}
@@ -113,7 +111,6 @@ func (m *simulated) check(t *testing.T, say string) {
 	require.LessOrEqual(t, float64(e.Clients[outcome.Undecided]), off, say)
 	require.InDelta(t, letIn, e.LetIn, off, say)
 	require.InDelta(t, want[outcome.GaveUp], e.Clients[outcome.GaveUp], off, say)
-	require.InDelta(t, want[outcome.HalfOpen], e.Clients[outcome.HalfOpen], off, say)
 	require.InDelta(t, want[outcome.Stalled]+want[outcome.Reset], e.Clients[outcome.Stalled]+e.Clients[outcome.Reset], off, say)
 }
 

@@ -157,10 +157,6 @@ func (a *attempt) last() verdict {
 // count gives an attempt its outcome. It stays open until it is known what else became of
 // it; keep reports whether it has to.
 func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep bool) {
-	if o == outcome.Stalled {
-		a.signs |= wasStalled
-		o = a.withoutSocket()
-	}
 	e := t.endpoints.of(a)
 	if a.unanswered() {
 		e.account.Unanswered()
@@ -176,9 +172,11 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 		hash = t.table.hash(&key{client: a.client})
 	}
 	e.count(at, a, o, hash)
-	a.signs |= counted
+	if a.signs |= counted; o == outcome.Stalled {
+		a.signs |= wasStalled
+	}
 	t.judge(a, o, outcome.NoAnswerKnown)
-	return o == outcome.Connected || o == outcome.Delayed || a.has(wasStalled) && !a.has(late|left)
+	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(late|left)
 }
 
 // leastRoundTrip leaves what its handshake took at least out of the delay of a client whose answer to the SYN-ACK is not

@@ -50,7 +50,7 @@ func (e *endpoint) count(at time.Duration, a *attempt, o outcome.Outcome, hash u
 	e.letIn = e.letIn || o == outcome.Connected || o == outcome.Delayed
 	c := outcome.Client{
 		Addr: a.client, Outcome: o, First: a.first, LetIn: a.has(inside), Late: a.has(late),
-		Single: a.suspicious(o), Silent: o == outcome.HalfOpen && !a.has(rejected|finished), Hash: hash,
+		Single: a.suspicious(o), Silent: o == outcome.HalfOpen && !a.has(rejected), Hash: hash,
 	}
 	if o == outcome.Delayed {
 		c.Delay = a.delay()

@@ -24,8 +24,7 @@ const (
 	Reset
 	// HalfOpen: it was sent a SYN-ACK and nothing of it came afterwards, while that was
 	// read, or it answered its first SYN-ACK by a RST: a spoofed address, a scan, a check of the
-	// port that ends there, a client that disappeared. Or it ended its connection without having sent
-	// a byte, before it was let in: another check.
+	// port that ends there, a client that disappeared.
 	HalfOpen
 	// Undecided: no proof settled in its time how it ended.
 	Undecided

@@ -111,8 +111,6 @@ func (r *result) kind(c *client) string {
 		return "reset"
 	case c.how == answered:
 		return "answered"
-	case !in && c.check:
-		return "half_open"
 	case !in:
 		return "stalled"
 	case c.check || c.how == connectTimeout:

@@ -51,7 +51,7 @@ func (b *table) add(t testing.TB, i int, r *result) {
 		i, s.clients, s.checks, s.spread, way, s.patience.connect, s.patience.read,
 		s.server.MaxThreads, s.server.MaxConnections, s.server.AcceptCount, s.server.ServiceTime, s.cookies, abort,
 		both(want.answered, e.Answers.Answered), both(want.gaveUp, e.Clients[outcome.GaveUp]), both(want.reset, e.Clients[outcome.Reset]),
-		both(want.stalled, e.Clients[outcome.Stalled]), both(want.unanswered, e.Answers.Unanswered), both(want.checks+want.outside, e.Answers.Checks+e.Clients[outcome.HalfOpen]),
+		both(want.stalled, e.Clients[outcome.Stalled]), both(want.unanswered, e.Answers.Unanswered), both(want.checks, e.Answers.Checks),
 		both(want.letIn, e.LetIn), both(uint64(len(r.made)), e.LetIn+e.LetInLate), e.Clients[outcome.Undecided], r.worst.Round(time.Millisecond), result)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,8 +71,6 @@ Beside the clients' own number stands, behind a stroke, what the tap says where 
 another. Sockets are those that the kernel made, by its trace (sock:inet_sock_set_state), and
 those let in, in time or late, by the tap. A delay is how much later than its handshake takes
 a client was let in; the worst is the one farthest from the kernel's trace.
-
-Checks are those that were let in, and those that left before, which are half-open.
 
 Reset beside stalled: who left with a request that was never acknowledged, and whose kernel is
 sent a RST for what it repeats, is called reset. No packet says that nobody is there any more.

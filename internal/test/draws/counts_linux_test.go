@@ -123,6 +123,9 @@ func (d draw) differ(n [endings]int, now, before counts) (text, bad, vague strin
 		if early := int(before.open + before.inHand); inside > want { // those of the draw before, of whom it was not known
 			inside = max(want, inside-early)
 		}
+		if inside > want { // a check that has left before the server's kernel had a socket for it is stalled
+			inside = max(want, inside-max(0, n[checked]-int(now.checks-before.checks)))
+		}
 		hold("were let in and not answered", want, inside, max(1, want/200), unclear)
 		text += fmt.Sprintf(", let in %d, answered %d, checks %d, not known (yet) whether answered %d",
 			int(now.letIn-before.letIn), int(now.answered-before.answered), int(now.checks-before.checks), unclear)
