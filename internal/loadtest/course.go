@@ -121,7 +121,8 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 	if now.hasHandshakes && c.latest.hasHandshakes {
 		ended := now.clients.Sub(c.latest.clients)
 		p.Offered = sub(now.attempts(), c.latest.attempts())
-		p.TurnedAway, p.Served, p.Answered = ended.TurnedAway(), served(&ended), ended.Answers.Answered
+		p.Served, _ = served(&ended)
+		p.TurnedAway, p.Answered = ended.TurnedAway(), ended.Answers.Answered
 		if now.clients.Answers.Known {
 			p.Latency = latencyOf(&ended.Responses)
 			c.bounds = now.clients.Responses.Bounds
@@ -210,11 +211,14 @@ func (c *Course) halve() {
 	}
 }
 
-// served are clients that were let in and, where that is known, sent something and had an
-// answer: who gives up while connecting may be let in afterwards, and sends nothing.
-func served(t *model.ClientTotals) uint64 {
+// served are clients that were let in and, where that is seen, had an answer: who gives up while
+// connecting may be let in afterwards, and sends nothing. Of those pending that is not known yet.
+func served(t *model.ClientTotals) (n, pending uint64) {
 	let := t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
-	return sub(let, t.Answers.Unanswered+t.Answers.Checks+t.Answers.Unclear)
+	if a := &t.Answers; a.Known {
+		return a.Answered, sub(let, a.Answered+a.Unanswered+a.Checks+a.Unclear)
+	}
+	return let, 0
 }
 
 // sub is never below zero: a counter that began again counts from there.

@@ -153,12 +153,16 @@ func TestWorstIsWhatTurnedClientsAway(t *testing.T) {
 	require.Equal(t, model.CauseMaxThreads, results[0].Cause)
 }
 
-// Of whom it was not seen whether they had an answer nobody says that they were served.
+// Of whom it is not known whether they had an answer nobody says that they were served.
 func TestUnclearIsNotServed(t *testing.T) {
-	c := served(40, 1000)
+	c := served(25, 1000)
 	c.second(30)
-	require.EqualValues(t, 30, c.recorder.Results(0)[0].Clients.Served)
-	c.listener.Totals.Clients.Answers.Unclear = 5
+	got := c.recorder.Results(0)[0].Clients
+	require.EqualValues(t, 25, got.Served)
+	require.EqualValues(t, 5, got.Open, "they still wait")
+	c.listener.Totals.Clients.Answers.Unclear, c.waiting = 5, 0
 	c.second(0)
-	require.EqualValues(t, 25, c.recorder.Results(0)[0].Clients.Served)
+	got = c.recorder.Results(0)[0].Clients
+	require.EqualValues(t, 25, got.Served)
+	require.Zero(t, got.Open)
 }

@@ -39,7 +39,7 @@ type Clients struct {
 	Offered    uint64 // attempts that began in the run
 	Served     uint64 // let in, and answered where answers are seen
 	TurnedAway uint64 // got no answer: gave up, stalled, refused, reset or unanswered
-	Open       uint64 // not settled at the end
+	Open       uint64 // not settled at the end, or let in and without an answer so far
 }
 
 // First is the limit that was reached first.
@@ -96,7 +96,8 @@ func (c *Course) result(slo time.Duration) *Result {
 
 func (c *Course) clients() *Clients {
 	t := c.latest.clients.Sub(c.began.clients)
-	out := &Clients{ClientTotals: t, Served: served(&t), TurnedAway: t.TurnedAway(), Open: uint64(max(0, c.latest.open))}
+	n, pending := served(&t)
+	out := &Clients{ClientTotals: t, Served: n, TurnedAway: t.TurnedAway(), Open: uint64(max(0, c.latest.open)) + pending}
 	out.Offered = sub(c.latest.attempts(), c.began.attempts())
 	return out
 }
