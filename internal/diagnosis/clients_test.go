@@ -150,8 +150,10 @@ func TestRefusedInTheWrongNamespace(t *testing.T) {
 func TestSlotsOfClientsThatReset(t *testing.T) {
 	k := tomcat(7, 13, 6).waiting(6).with(model.Streaming, 6).lost(model.CauseSlowAccept, syn, 5)
 	for want, resets := range map[model.Cause]uint64{model.CauseNone: 15, model.CauseSlowAccept: 0} {
-		v := Judge(symptoms.Input{Now: k.Listener, Before: tomcat(7, 13, 6).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second,
-			Sysctl: sysctls(), Delta: model.Counters{"EstabResets": resets}}, reading.DefaultThresholds())
+		v := Judge(symptoms.Input{
+			Now: k.Listener, Before: tomcat(7, 13, 6).Listener, Elapsed: 2 * time.Second, Interval: 2 * time.Second,
+			Sysctl: sysctls(), Delta: model.Counters{"EstabResets": resets},
+		}, reading.DefaultThresholds())
 		require.Equal(t, model.StatusLosing, v.Status)
 		require.Equal(t, want, v.Cause, v.Summary)
 		if want == model.CauseNone {

@@ -72,10 +72,10 @@ func (s *Stacks) BusyGroup() *StackGroup {
 	return nil
 }
 
-// ReadsRequest: they wait for the rest of a request, as of an upload (org.apache.catalina.connector.InputBuffer).
+// ReadsRequest means that they wait for the rest of a request, as of an upload (org.apache.catalina.connector.InputBuffer).
 func (g *StackGroup) ReadsRequest() bool { return g.in(".connector.InputBuffer.realReadBytes") }
 
-// SendsResponse: they wait until their clients take more of a response.
+// SendsResponse means that they wait until their clients take more of a response.
 func (g *StackGroup) SendsResponse() bool { return g.in(".connector.OutputBuffer.realWriteBytes") }
 
 func (g *StackGroup) in(method string) bool {
