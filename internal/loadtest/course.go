@@ -63,6 +63,7 @@ type Course struct {
 	Latest model.Listener // as last seen, for its names and settings
 	Worst  model.Listener // at the worst moment of the cause that lost most
 	worst  uint64         // lost in Worst's cause until then
+	status model.Status   // the worst of all moments
 
 	start         time.Duration // of the first snapshot, since the run's begin
 	began, latest counted
@@ -110,7 +111,7 @@ func (c *counted) attempts() (n uint64) {
 func newCourse(s *model.Snapshot, l *model.Listener) *Course {
 	c := &Course{Width: time.Second, byCause: make(map[model.Cause]uint64), away: make(map[model.Cause]uint64)}
 	c.began = countedOf(s, l)
-	c.latest, c.tapped, c.Latest, c.Worst = c.began, c.began.hasHandshakes, *l, *l
+	c.latest, c.tapped, c.Latest, c.Worst, c.status = c.began, c.began.hasHandshakes, *l, *l, l.Verdict.Status
 	return c
 }
 
@@ -154,16 +155,35 @@ func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
 }
 
 // worsen keeps the moment at which most was lost, of the cause that explains most of what was
-// lost until then.
+// lost until then. A moment of which the cause is not known is kept only where there is no other:
+// clients leave some seconds after they came, when the limit that they waited for may be empty.
 func (c *Course) worsen(l *model.Listener) {
 	v, worst := &l.Verdict, &c.Worst.Verdict
-	lost, more := c.lost(v.Cause), lostNow(l) > lostNow(&c.Worst)
+	lost, worse := c.lost(v.Cause), false
 	switch {
-	case v.Status > worst.Status, v.Status == worst.Status && v.Cause == worst.Cause && more, v.Status == worst.Status && v.Cause != worst.Cause && lost > c.worst:
-		c.Worst, c.worst = *l, lost
+	case limited(v) != limited(worst):
+		worse = limited(v)
+	case v.Status != worst.Status:
+		worse = v.Status > worst.Status
 	case v.Cause == worst.Cause:
+		worse = lostNow(l) > lostNow(&c.Worst)
+	case v.Cause == model.CauseNone || worst.Cause == model.CauseNone:
+		worse = v.Cause != model.CauseNone
+	default:
+		worse = lost > c.worst
+	}
+	c.status = max(c.status, v.Status)
+	if worse {
+		c.Worst = *l
+	}
+	if worse || v.Cause == worst.Cause {
 		c.worst = lost
 	}
+}
+
+// limited means that it is known what makes clients wait or turns them away.
+func limited(v *model.Verdict) bool {
+	return v.Cause != model.CauseNone && v.Status >= model.StatusSaturated
 }
 
 // lost is how much a cause has cost: clients before packets, of which many may be dropped and

@@ -166,3 +166,20 @@ func TestUnclearIsNotServed(t *testing.T) {
 	require.EqualValues(t, 25, got.Served)
 	require.Zero(t, got.Open)
 }
+
+// Clients that leave when the limit that they waited for is empty again were lost by it; that they were lost stands.
+func TestCauseOfThoseThatLeaveLater(t *testing.T) {
+	c := served(10, 100)
+	c.second(30)
+	c.second(0)
+	c.blind = true
+	c.listener.Totals.Clients.Answers.Unanswered, c.waiting = 10, 0
+	c.second(0)
+	c.listener.Verdict = model.Verdict{Status: model.StatusLosing}
+	c.at = c.at.Add(time.Second)
+	c.recorder.Observe(c.snapshot())
+	got := c.recorder.Results(0)[0]
+	require.Equal(t, model.StatusLosing, got.Status)
+	require.Equal(t, model.CauseMaxThreads, got.Cause)
+	require.Zero(t, c.recorder.Open())
+}

@@ -80,7 +80,7 @@ func (c *Course) result(slo time.Duration) *Result {
 	res := &Result{
 		Course: c, LetIn: sub(c.latest.passiveOpens, c.began.passiveOpens), ByCause: make(map[model.Cause]uint64),
 		Abandoned: sub(c.latest.abandoned, c.began.abandoned),
-		Status:    c.Worst.Verdict.Status, Cause: c.Worst.Verdict.Cause,
+		Status:    c.status, Cause: c.Worst.Verdict.Cause,
 	}
 	for cause, n := range c.byCause {
 		if n > 0 {

@@ -76,7 +76,7 @@ func (r *Recorder) Courses() []*Course {
 	}
 	slices.SortFunc(out, func(a, b *Course) int {
 		return cmp.Or(
-			cmp.Compare(b.Worst.Verdict.Status, a.Worst.Verdict.Status),
+			cmp.Compare(b.status, a.status),
 			cmp.Compare(b.latest.attempts()-b.began.attempts(), a.latest.attempts()-a.began.attempts()),
 			cmp.Compare(a.Latest.Port, b.Latest.Port),
 			cmp.Compare(a.Latest.ID.String(), b.Latest.ID.String()),
@@ -85,11 +85,16 @@ func (r *Recorder) Courses() []*Course {
 	return out
 }
 
-// Open is how many attempts are not settled yet: a run ends when there are none, or
-// when they have had their time.
+// Open is how many attempts are not settled yet, and of how many clients that were let in it is not known
+// yet whether they have an answer: a run ends when there are none, or when they have had their time.
 func (r *Recorder) Open() (n int) {
 	for _, c := range r.courses {
 		n += c.latest.open
+		if c.tapped {
+			t := c.latest.clients.Sub(c.began.clients)
+			_, pending := served(&t)
+			n += int(pending)
+		}
 	}
 	return n
 }
