@@ -157,7 +157,7 @@ func (s *study) compared(b *scene, out []byte, c *api.RunClients) (own, same str
 		v, err := parseLocust(out)
 		b.Must(err)
 		b.Holds(int(c.Offered) == s.users, "%d clients, should be %d users with a connection each", c.Offered, s.users)
-		b.Holds(int(c.Served) == v.UsersAnswered, "%d served, should be %d", c.Served, v.UsersAnswered)
+		b.Holds(within(float64(c.Served), float64(v.UsersAnswered), 1), "%d served, should be %d", c.Served, v.UsersAnswered) // an answer and the end may cross
 		return fmt.Sprintf("%d requests of %d users, %d failed", v.Requests, v.UsersAnswered, v.Failures), "yes: a user is a connection"
 	case s.k6[0] != "burst.js":
 		var sum struct{ OK, Failed, Dropped int }
@@ -178,11 +178,12 @@ func (s *study) compared(b *scene, out []byte, c *api.RunClients) (own, same str
 }
 
 // equal holds the numbers of clients against each other: within one in a thousand, as an answer and a
-// timeout may cross.
+// timeout may cross, and those of whom it is said that it is not known, one in a hundred at most.
 func (s *study) equal(b *scene, ok, all int, c *api.RunClients) {
-	most := float64(max(1, all/1000))
+	most, unknown := float64(max(1, all/1000)), float64(c.Unknown())
 	b.Holds(within(float64(c.Offered), float64(all), most), "%d clients, %d were sent", c.Offered, all)
-	b.Holds(within(float64(c.Served), float64(ok), most), "%d served, %d had an answer", c.Served, ok)
+	b.Holds(unknown <= float64(all)/100, "of %.0f of %d clients it is not known what became of them", unknown, all)
+	b.Holds(within(float64(c.Served)+unknown/2, float64(ok), most+unknown/2), "%d served, %d had an answer", c.Served, ok)
 }
 
 func within(a, b, most float64) bool { return a-b <= most && b-a <= most }
