@@ -167,6 +167,16 @@ func TestUnclearIsNotServed(t *testing.T) {
 	require.Zero(t, got.Open)
 }
 
+// A twentieth of the clients without an answer is a loss, also where no snapshot was judged so.
+func TestTurnedAwayIsLosing(t *testing.T) {
+	c := served(10, 100)
+	c.second(30)
+	c.second(0)
+	c.listener.Totals.Clients.Answers.Unanswered, c.waiting, c.blind = 10, 0, true
+	c.second(0)
+	require.Equal(t, model.StatusLosing, c.recorder.Results(0)[0].Status)
+}
+
 // Clients that leave when the limit that they waited for is empty again were lost by it; that they were lost stands.
 func TestCauseOfThoseThatLeaveLater(t *testing.T) {
 	c := served(10, 100)

@@ -89,10 +89,16 @@ func (c *Course) result(slo time.Duration) *Result {
 	}
 	if c.tapped {
 		res.Clients = c.clients()
+		if n := res.Clients.TurnedAway; n > 0 && turnedAwayPart*n >= res.Clients.Offered {
+			res.Status = max(res.Status, model.StatusLosing) // that may be known of the last of them when the command has ended
+		}
 	}
 	res.First, res.Knee = c.first(), c.knee(slo)
 	return res
 }
+
+// turnedAwayPart: one of this many clients without an answer is too many.
+const turnedAwayPart = 20
 
 func (c *Course) clients() *Clients {
 	t := c.latest.clients.Sub(c.began.clients)
