@@ -159,7 +159,8 @@ func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
 // clients leave some seconds after they came, when the limit that they waited for may be empty.
 func (c *Course) worsen(l *model.Listener) {
 	v, worst := &l.Verdict, &c.Worst.Verdict
-	lost, worse := c.lost(v.Cause), false
+	lost := c.lost(v.Cause)
+	var worse bool
 	switch {
 	case limited(v) != limited(worst):
 		worse = limited(v)
