@@ -65,6 +65,9 @@ type Course struct {
 	worst  uint64         // lost in Worst's cause until then
 	status model.Status   // the worst of all moments
 
+	limit   model.Listener // at the last moment of a limit, and when that was
+	limitAt time.Duration
+
 	start         time.Duration // of the first snapshot, since the run's begin
 	began, latest counted
 	tapped        bool                              // handshakes were followed from the begin on
@@ -138,8 +141,7 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 		p.Connections, p.Waiting, p.Busy, p.Idle = n.SlotsInUse(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
 		p.Fresh, p.Line = n.Age <= c.Width, p.Line+p.Waiting
 	}
-	c.away[l.Verdict.Cause] += p.TurnedAway
-	c.worsen(l)
+	c.worsen(l, since, p.TurnedAway)
 	c.add(p)
 	c.latest, c.Latest, c.tapped = now, *l, c.tapped && now.hasHandshakes
 }
@@ -155,15 +157,17 @@ func (c *Course) dropped(now map[model.DropKey]uint64) (sum uint64) {
 }
 
 // worsen keeps the moment at which most was lost, of the cause that explains most of what was
-// lost until then. A moment of which the cause is not known is kept only where there is no other:
-// clients leave some seconds after they came, when the limit that they waited for may be empty.
-func (c *Course) worsen(l *model.Listener) {
+// lost until then.
+func (c *Course) worsen(l *model.Listener, since time.Duration, away uint64) {
+	c.status = max(c.status, l.Verdict.Status)
+	l = c.explained(l, since)
 	v, worst := &l.Verdict, &c.Worst.Verdict
+	c.away[v.Cause] += away
 	lost := c.lost(v.Cause)
 	var worse bool
 	switch {
-	case limited(v) != limited(worst):
-		worse = limited(v)
+	case worst.Cause == model.CauseNone && limited(v) && lost > c.worst:
+		worse = true
 	case v.Status != worst.Status:
 		worse = v.Status > worst.Status
 	case v.Cause == worst.Cause:
@@ -173,13 +177,28 @@ func (c *Course) worsen(l *model.Listener) {
 	default:
 		worse = lost > c.worst
 	}
-	c.status = max(c.status, v.Status)
+	same := v.Cause == worst.Cause
 	if worse {
 		c.Worst = *l
 	}
-	if worse || v.Cause == worst.Cause {
+	if worse || same {
 		c.worst = lost
 	}
+}
+
+// leaveIn is how soon after the last moment of a limit clients leave that had waited for it. It may be empty then.
+const leaveIn = 10 * time.Second
+
+// explained is the moment that explains what was lost at one of which the cause is not known: the last at which a
+// limit was, if that was a short time ago.
+func (c *Course) explained(l *model.Listener, since time.Duration) *model.Listener {
+	switch {
+	case limited(&l.Verdict):
+		c.limit, c.limitAt = *l, since
+	case l.Verdict.Cause == model.CauseNone && l.Verdict.Status == model.StatusLosing && limited(&c.limit.Verdict) && since-c.limitAt <= leaveIn:
+		return &c.limit
+	}
+	return l
 }
 
 // limited means that it is known what makes clients wait or turns them away.

@@ -193,3 +193,22 @@ func TestCauseOfThoseThatLeaveLater(t *testing.T) {
 	require.Equal(t, model.CauseMaxThreads, got.Cause)
 	require.Zero(t, c.recorder.Open())
 }
+
+// What a limit a minute ago has to do with clients that are lost now is not known.
+func TestCauseOfThoseLostMuchLater(t *testing.T) {
+	c := served(10, 100)
+	c.second(30)
+	c.second(0)
+	c.second(0)
+	c.blind = true
+	for range 60 {
+		c.second(1)
+	}
+	c.listener.Totals.Clients.Answers.Unanswered = 40
+	c.listener.Verdict = model.Verdict{Status: model.StatusLosing}
+	c.at = c.at.Add(time.Second)
+	c.recorder.Observe(c.snapshot())
+	got := c.recorder.Results(0)[0]
+	require.Equal(t, model.StatusLosing, got.Status)
+	require.Equal(t, model.CauseNone, got.Cause)
+}

@@ -132,43 +132,22 @@ func unknownCommand(root *cobra.Command, name string) error {
 // partOfName is how many letters of a name tell it apart.
 const partOfName = 5
 
-// Nearest is the name that differs least, by at most two letters, else the first that begins so, or of which it is a
-// part; "" where there is none.
+// Nearest is the name that differs by one letter, else by two, or begins so, by the rule that cobra has for
+// commands, or of which it is a part; "" where there is none.
 func Nearest(name string, names []string) string {
-	best, least := "", 3
+	menu := &cobra.Command{}
 	for _, n := range names {
-		if d := distance(name, n); d < least {
-			best, least = n, d
+		menu.AddCommand(&cobra.Command{Use: n, Run: func(*cobra.Command, []string) {}})
+	}
+	for menu.SuggestionsMinimumDistance = 1; menu.SuggestionsMinimumDistance <= 2; menu.SuggestionsMinimumDistance++ {
+		if near := menu.SuggestionsFor(name); len(near) > 0 {
+			return near[0]
 		}
 	}
-	if best != "" {
-		return best
-	}
 	for _, n := range names { // --threads is --max-threads
-		if strings.HasPrefix(n, name) || len(name) >= partOfName && strings.Contains(n, name) {
+		if len(name) >= partOfName && strings.Contains(n, name) {
 			return n
 		}
 	}
 	return ""
-}
-
-// distance is Levenshtein's: how many letters are added, left out or others.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			d := before
-			if a[i] != b[j] {
-				d++
-			}
-			before = row[j+1]
-			row[j+1] = min(d, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -38,7 +38,8 @@ func (s *Symptoms) WaitedFor() (was model.Verdict, ok bool) {
 		return was, false
 	}
 	was = s.Shown.Verdict
-	return was, was.Cause != model.CauseNone && (was.Status == model.StatusSaturated || was.Status == model.StatusLosing)
+	full := was.Status == model.StatusSaturated || was.Status == model.StatusLosing && len(was.Chain) > 0
+	return was, was.Cause != model.CauseNone && full
 }
 
 // AfterTrouble means that the latest packets were dropped before the clients came that are in
