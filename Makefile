@@ -7,6 +7,7 @@ GO            ?= go
 TOOLS         := $(CURDIR)/.cache/bin
 GOLANGCI      := $(TOOLS)/golangci-lint-v2.15.0
 GOTESTSUM     := $(TOOLS)/gotestsum-v1.13.0
+ACTIONLINT    := github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 HUGO          := $(TOOLS)/hugo-v0.163.3
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -17,10 +18,10 @@ PROVE         := $(GO) run ./internal/test/proof/prove
 # As root nothing is skipped. As anybody else, say each test that is, and why.
 VERBOSE       := $(if $(filter 0,$(shell id -u)),,-v)
 
-# $(call gotest,packages,flags) is go test. With RERUN=1, which .ci/run sets, up to three
-# failed tests are run a second time, and the summary names them: a machine that stopped
-# for a minute is then no reason to refuse a change, and what really fails fails twice.
-gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-verbose,standard-quiet) --rerun-fails=1 --rerun-fails-max-failures=3 --packages="$(1)" -- $(2),$(GO) test $(2) $(1))
+# $(call gotest,packages,flags) is go test. With RERUN=1, which .ci/run sets, up to eight
+# failed tests are run again, at most twice, and the summary names them: a machine that stopped
+# for a minute is then no reason to refuse a change, and what really fails fails three times.
+gotest         = $(if $(RERUN),$(GOTESTSUM) --format $(if $(VERBOSE),standard-verbose,standard-quiet) --rerun-fails=2 --rerun-fails-max-failures=8 --packages="$(1)" -- $(2),$(GO) test $(2) $(1))
 
 # The tests that start real servers: those of the main job, and the monitoring stack.
 SERVER_TESTS  := ./internal/discovery ./internal/evidence/reader ./internal/test/e2e
@@ -32,7 +33,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive cmd/kubectl-tcpdiag
 
-.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
+.PHONY: build demo help picture clean check downloads test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 
 ##@ To see it
 
@@ -71,8 +72,8 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 	$(GO) vet ./... && $(GO) mod tidy -diff
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
-	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
-	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) test -count=1 -timeout 5m ./... && $(GOLANGCI) run --allow-parallel-runners ./... && $(GOLANGCI) fmt --diff ./...) || exit 1; done
+	$(GO) run $(ACTIONLINT)
+	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(call gotest,./...,-count=1 -timeout 5m) && $(GOLANGCI) run --allow-parallel-runners ./... && $(GOLANGCI) fmt --diff ./...) || exit 1; done
 	$(call gotest,$(LONG_TESTS),-race -vet=off $(VERBOSE) -run "$(LONG)" -timeout 20m)
 	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -run "$(LONG)" -p 1 -timeout 18m)
 	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -vet=off -count=1 $(VERBOSE) -p 1 -timeout 18m)
@@ -82,6 +83,10 @@ test-all: test test-rest ## all of that, and the quicker proofs
 
 setup: ## the Debian packages that the tests need, where they are missing; the rest are Go modules and Maven's
 	@$(PROVE) -needs promtool:prometheus prometheus-alertmanager:prometheus-alertmanager ip:iproute2 ss:iproute2 javac:openjdk-17-jdk-headless mvn:maven gcc:gcc systemd-analyze:systemd rpm:rpm || echo "the tests that need them say so"
+
+downloads: $(GOLANGCI) $(GOTESTSUM) ## the Go modules and tools that the tests use
+	for m in . $(MODULES); do (cd $$m && $(GO) list -test -deps ./... > /dev/null) || exit 1; done
+	$(GO) run $(ACTIONLINT) -version
 
 lint: $(GOLANGCI) ## the formatter and the linter on all files
 	@out=$$($(GOLANGCI) fmt --diff ./...); if [ -n "$$out" ]; then echo "$$out"; echo "run: $(GOLANGCI) fmt ./..."; exit 1; fi
@@ -107,10 +112,10 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 manifests: ## what is made of others: the static manifests, the chart's schema and table, the dashboards for grafana.com
 	cd deploy/kubernetes && $(GO) run .
 
-package: $(GOLANGCI) ## archives, deb, rpm and checksums in dist/, the same bytes as goreleaser's; as root installed and removed under a real systemd
+package: $(GOLANGCI) $(if $(RERUN),$(GOTESTSUM)) ## archives, deb, rpm and checksums in dist/, the same bytes as goreleaser's; as root installed and removed under a real systemd
 	cd deploy/packages && $(GO) build -o $(TOOLS)/packages .
 	$(TOOLS)/packages
-	TCPDIAG_DIST=$(CURDIR)/dist $(GO) test -race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive|Plugin|Krew|ArchiverPackage)$$' ./deploy/systemd
+	TCPDIAG_DIST=$(CURDIR)/dist $(call gotest,./deploy/systemd,-race -count=1 $(VERBOSE) -timeout 5m -run '^Test(Deb|RPM|Contents|Archive|Plugin|Krew|ArchiverPackage)$$')
 
 # `docker build` of another target needs a registry, this does not.
 ARCH          ?= $(shell $(GO) env GOARCH)
