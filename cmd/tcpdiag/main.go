@@ -3,16 +3,11 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal kills
-	os.Exit(cli.Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(cli.Main(cli.UntilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,20 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 )
+
+// UntilSignal returns a context that ends with SIGINT or SIGTERM. Once it has ended, the next
+// of them ends the process, as no handler is left.
+func UntilSignal() context.Context {
+	ctx, end := context.WithCancel(context.Background())
+	first := make(chan os.Signal, 1)
+	signal.Notify(first, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-first
+		signal.Stop(first)
+		end()
+	}()
+	return ctx
+}
 
 // Main runs the command line and returns the exit code.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"regexp"
 	"strconv"
 	"sync"
@@ -30,8 +29,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(mainVariable) == "" && os.Getenv(victimVariable) == "" && !child {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	ctx := UntilSignal()
 	if os.Getenv(victimVariable) != "" {
 		os.Exit(serveVictim(ctx))
 	}
