@@ -70,7 +70,7 @@ func TestSnapshotCountsClients(t *testing.T) {
 	require.EqualValues(t, 9, *l.Clients.GaveUp)
 	require.Equal(t, []api.ClientSource{{Address: "127.0.0.1", Clients: 9}}, l.Clients.Losers)
 	require.EqualValues(t, 9, l.Losses.DroppedPackets)
-	require.Regexp(t, `^(In the last [0-9.]+ s )?9 clients gave up[^;]*[;.] 9 packets were dropped`, l.Verdict.Summary)
+	require.Regexp(t, `^(In the last [0-9.]+ s )?9 clients gave up connecting[^;]*[;.] 9 packets were dropped`, l.Verdict.Summary)
 	require.Empty(t, s.Unavailable)
 }
 

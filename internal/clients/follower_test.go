@@ -151,7 +151,7 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	}
 	require.EqualValues(t, 100, s.Listeners[3].Losses.Clients.Outcomes[model.ClientConnected])
 	require.Nil(t, listeners[0].Losses.Clients, "the observer's snapshot is its own")
-	require.Equal(t, "In the last 0.8 s 4 clients gave up. 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
+	require.Equal(t, "In the last 0.8 s 4 clients gave up connecting. 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
 }
 
 // Of more addresses than are counted one by one, those of a port are one account: its
@@ -216,7 +216,7 @@ func TestPacketsLost(t *testing.T) {
 		s = f.look(3*time.Second, listener("[::]:8080"))
 	}
 	require.EqualValues(t, 30, s.Listeners[0].Losses.Clients.PacketsLost)
-	require.Contains(t, diagnosis.AddClients(s.Listeners[0].Verdict, &s.Listeners[0], 3*time.Second).Summary, "3 clients gave up (up to 30 more or fewer: 30 packets could not be read); ")
+	require.Contains(t, diagnosis.AddClients(s.Listeners[0].Verdict, &s.Listeners[0], 3*time.Second).Summary, "3 clients gave up connecting (up to 30 more or fewer: 30 packets could not be read); ")
 }
 
 // Losses are those of the interval, totals those since the start.

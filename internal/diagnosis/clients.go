@@ -133,7 +133,7 @@ func inFront(c *model.Clients, interval time.Duration, packets bool) string {
 }
 
 // ClientsPhrase says what happened to those for whom there was no room: "1,707
-// clients gave up, 312 were let in after 1 to 7 s". It is empty where there are none.
+// clients gave up connecting, 312 were let in after 1 to 7 s". It is empty where there are none.
 func ClientsPhrase(c *model.Clients) string { return clientsWithin(c, 0) }
 
 // clientsWithin is the same with the time in which that was, in front. Who still tries does so now.
@@ -154,11 +154,11 @@ func clientsWithin(c *model.Clients, during time.Duration) string {
 		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
 	o := &c.Outcomes
-	add(o[model.ClientGaveUp], "gave up", "gave up")
+	add(o[model.ClientGaveUp], "gave up connecting", "gave up connecting")
 	add(o[model.ClientRefused], "was refused", "were refused")
 	add(o[model.ClientReset], "was reset", "were reset")
-	add(o[model.ClientStalled], "was left without an answer after connecting", "were left without an answer after connecting")
-	add(c.Answers.Unanswered, "connected and got no answer", "connected and got no answer")
+	add(o[model.ClientStalled], "never got in", "never got in")
+	add(c.Answers.Unanswered, "gave up waiting inside", "gave up waiting inside")
 	when, open := strings.TrimPrefix(words.Within(during), " "), uint64(max(c.Waiting+c.Stalling, 0))
 	if when != "" {
 		when += " "

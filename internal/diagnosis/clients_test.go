@@ -23,10 +23,10 @@ func TestVerdictCountsClients(t *testing.T) {
 	c := &model.Clients{Observed: time.Minute, Waits: model.Waits{Shortest: 1010 * time.Millisecond, Longest: 7 * time.Second}}
 	c.Outcomes[model.ClientGaveUp], c.Outcomes[model.ClientDelayed], c.Outcomes[model.ClientConnected] = 1707, 312, 8000
 	c.Delays.Count, c.Delays.Sum = 312, 780
-	require.Equal(t, "In the last 60 s 1,707 clients gave up, 312 were let in after 1 to 7 s. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	require.Equal(t, "In the last 60 s 1,707 clients gave up connecting, 312 were let in after 1 to 7 s. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 
 	c.Waiting, c.Observed = 3, 7*time.Second
-	require.Equal(t, "In the last 7 s 1,707 clients gave up, 312 were let in after 1 to 7 s, 3 are still trying. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
+	require.Equal(t, "In the last 7 s 1,707 clients gave up connecting, 312 were let in after 1 to 7 s, 3 are still trying. 5,240 packets were dropped in the last 60 s.", said(v, c, 5240))
 	c.Waits = model.Waits{}
 	require.Contains(t, said(v, c, 5240), "312 were let in after 2.5 s on average", "older recordings")
 
@@ -56,9 +56,9 @@ func TestSpan(t *testing.T) {
 func TestClientsOfWhomItIsNotKnown(t *testing.T) {
 	c := &model.Clients{}
 	c.Answers = model.ClientAnswers{Known: true, Answered: 20, Unanswered: 2763, Unclear: 159}
-	require.Equal(t, "2,763 clients connected and got no answer (of 159 more it was not seen whether they had an answer)", ClientsPhrase(c))
+	require.Equal(t, "2,763 clients gave up waiting inside (of 159 more it was not seen whether they had an answer)", ClientsPhrase(c))
 	c.Answers.Unclear = 20
-	require.Equal(t, "2,763 clients connected and got no answer", ClientsPhrase(c))
+	require.Equal(t, "2,763 clients gave up waiting inside", ClientsPhrase(c))
 }
 
 func TestFloodAndBalancerAreFindings(t *testing.T) {
@@ -75,9 +75,9 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
 	require.Contains(t, v.Findings[0].Evidence, "5,000 single SYNs from about 4,900 addresses")
 	c.Outcomes[model.ClientGaveUp] = 5000
-	require.Equal(t, "5,000 attempts gave up (most of them of a SYN flood)", ClientsPhrase(c))
+	require.Equal(t, "5,000 attempts gave up connecting (most of them of a SYN flood)", ClientsPhrase(c))
 	c.Flood.Certain = false
-	require.Equal(t, "5,000 attempts gave up (perhaps of a SYN flood)", ClientsPhrase(c))
+	require.Equal(t, "5,000 attempts gave up connecting (perhaps of a SYN flood)", ClientsPhrase(c))
 	v = judge()
 	require.Equal(t, model.SeverityWarning, v.Findings[0].Severity)
 	require.Contains(t, v.Findings[0].Evidence, "or clients whose connect timeout is below a second")

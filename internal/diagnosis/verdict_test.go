@@ -273,7 +273,7 @@ func TestAgainIsTheVerdictThatWasShown(t *testing.T) {
 		}
 		if i == 2 {
 			v = withClients(at, now.Listener, time.Minute, th)
-			require.Contains(t, v.Summary, "3 clients gave up; 9 packets were dropped")
+			require.Contains(t, v.Summary, "3 clients gave up connecting; 9 packets were dropped")
 			require.Contains(t, v.Findings[0].Advice, "the 3 clients for which there was none")
 		}
 		now.Verdict = v

@@ -21,11 +21,11 @@ func TestClientsOfAStory(t *testing.T) {
 		s.see(&recording.Frame{Listener: model.Listener{Losses: &model.Losses{Clients: &model.Clients{Waits: w}}}})
 	}
 	const end = ", 26 were let in at once, 1 apparently did not answer the SYN-ACK; 58 packets dropped."
-	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up, 6 were let in after 3 s on average"+end)
+	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up connecting, 6 were let in after 3 s on average"+end)
 	frame(model.Waits{Shortest: 2 * time.Second, Longest: 3 * time.Second})
 	frame(model.Waits{})
 	frame(model.Waits{Shortest: time.Second, Longest: 2 * time.Second})
-	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up, 6 were let in after 1 to 3 s"+end)
+	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up connecting, 6 were let in after 1 to 3 s"+end)
 
 	only := &model.ClientTotals{}
 	only.Outcomes[model.ClientConnected] = 1
