@@ -13,6 +13,7 @@ import (
 	core "k8s.io/api/core/v1"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/foreign"
 )
 
 // mostValues bounds what an answer decodes to: five bytes of JSON can become 400.
@@ -20,7 +21,8 @@ const mostValues = 200_000
 
 var errStrange = errors.New("what answers there is no tcpdiag agent, or one of another version than this (kubectl tcpdiag --version); --via ephemeral adds one of the same")
 
-// Decode reads a document of an agent's.
+// Decode reads a document of an agent's, whose texts are made safe to show: whoever answers for a
+// pod may be anybody in it.
 func Decode[T any](body []byte) (*T, error) {
 	out := new(T)
 	switch {
@@ -29,6 +31,7 @@ func Decode[T any](body []byte) (*T, error) {
 	case json.Unmarshal(body, out) != nil:
 		return nil, errStrange
 	}
+	foreign.Clean(out)
 	return out, nil
 }
 

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -36,15 +37,16 @@ type cluster struct {
 	ephemerals []core.EphemeralContainer
 	replicas   int                         // of the Deployment orders
 	starts     func(*core.ContainerStatus) // what becomes of an ephemeral container, nil for running
+	instead    http.HandlerFunc            // answers for every agent, where it is given
 }
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, pods: map[string]*core.Pod{}, answers: map[string]map[string][]byte{}, denied: map[string]bool{}, asks: map[string]int{}, replicas: 1}
-	server := httptest.NewServer(c)
+	server := httptest.NewTLSServer(c) // a token is given to no other
 	t.Cleanup(server.Close)
 	config := api.NewConfig()
-	config.Clusters["c"] = &api.Cluster{Server: server.URL}
+	config.Clusters["c"] = &api.Cluster{Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	config.AuthInfos["u"] = &api.AuthInfo{Token: "t"}
 	config.Contexts["x"] = &api.Context{Cluster: "c", AuthInfo: "u", Namespace: "shop"}
 	config.CurrentContext = "x"
@@ -120,6 +122,10 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"orders"}}}}`, c.replicas)
 	case "pods/proxy":
 		c.asks[namespace+"/"+name]++
+		if c.instead != nil {
+			c.instead(w, r)
+			return
+		}
 		body, ok := c.answers[namespace+"/"+name]["/"+rest]
 		if !ok {
 			c.status(w, http.StatusServiceUnavailable, "error trying to reach service: connection refused")

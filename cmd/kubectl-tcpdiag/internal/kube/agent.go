@@ -58,7 +58,7 @@ func (c *Client) Ask(ctx context.Context, a Agent, path string) ([]byte, error) 
 // final: the agent itself has answered, or the pod is not there.
 func final(err error) bool {
 	var status *agentStatus
-	return errors.As(err, &status) || errors.Is(err, errTooMuch) || NotThere(err)
+	return errors.As(err, &status) || errors.Is(err, errTooMuch) || errors.Is(err, errRedirect) || NotThere(err)
 }
 
 // NotThere says whether an API server does not find the object: neither an agent nor another server
@@ -120,14 +120,17 @@ func (c *Client) forward(ctx context.Context, a Agent, path string) ([]byte, err
 	}
 	defer tunnel.Close()
 	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(context.Context, string, string) (net.Conn, error) { return tunnel, nil },
+		DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return tunnel, nil },
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+strconv.Itoa(a.Port)+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := transport.RoundTrip(req) // no redirect is followed
+	resp, err := guard{transport}.RoundTrip(req)
+	if errors.Is(err, errRedirect) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the agent there does not answer on port %d: %s", a.Port, Printable(err))
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"time"
 
 	core "k8s.io/api/core/v1"
 	api "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,7 @@ func New(config *rest.Config, agent string) (*Client, error) {
 	meta.AddToGroupVersion(scheme, core.SchemeGroupVersion)
 	own := rest.CopyConfig(config)
 	own.UserAgent = agent
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
 	own.QPS, own.Burst = 50, 100
 	own.WarningHandler = rest.NoWarnings{}
 	own.APIPath, own.GroupVersion = "/api", &core.SchemeGroupVersion
@@ -139,8 +141,13 @@ func (c *Client) AddEphemeral(ctx context.Context, namespace, pod string, contai
 	return explain(err, access{"patch", "", "pods/ephemeralcontainers", namespace})
 }
 
+// execTimeout is for a thread dump, of which an agent waits for five seconds.
+const execTimeout = 30 * time.Second
+
 // Exec runs a command in a container; what it prints.
 func (c *Client) Exec(ctx context.Context, namespace, pod, container string, command ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, execTimeout)
+	defer cancel()
 	what := access{"create", "", "pods/exec", namespace}
 	r := c.rest.Post().AbsPath(podPath(namespace, pod, "exec")).
 		Param("container", container).Param("stdout", "true").Param("stderr", "true")

@@ -51,6 +51,8 @@ func explain(err error, what access) error {
 		return &Denied{what, Printable(err)}
 	case api.IsUnauthorized(err):
 		return errors.New("the API server does not know you: log in again")
+	case errors.Is(err, errRedirect):
+		return errRedirect
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
