@@ -157,6 +157,9 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	case model.CauseNotReading:
 		return "No request can be served" + j.reason(v) + "."
 	case model.CauseJVMPause:
+		if j.s.StandsMostly() {
+			return "Nothing is lost; " + words.Pause(j.s) + "."
+		}
 		if j.high() == model.CauseJVMPause {
 			return phrase.Capital(words.Pause(j.s)) + "; whether clients wait for an answer cannot be seen (" + words.WhyHidden(j.s.Now.Connector) + ")."
 		}

@@ -323,6 +323,23 @@ func scenariosClaims() []scenario {
 			before: fresh().idle(9).do(stood(0)),
 		},
 		{
+			name: "the JVM stands still for most of the time, and not for collections", status: warning, cause: model.CauseJVMPause,
+			now:    fresh().inService(9).do(stood(700 * time.Millisecond)).do(collected(20 * time.Millisecond)),
+			before: fresh().inService(9).do(stood(0)).do(collected(0)),
+		},
+		{
+			name: "the same, for collections of a heap that is full", status: warning, cause: model.CauseJVMPause,
+			now: fresh().inService(9).do(stood(700 * time.Millisecond)).do(collected(690 * time.Millisecond)).do(func(l *model.Listener) {
+				l.Process.OldUsed, l.Process.OldMax = new(int64(95<<20)), new(int64(100<<20))
+			}),
+			before: fresh().inService(9).do(stood(0)).do(collected(0)),
+		},
+		{
+			name: "the same, and nobody is served", status: ok, chain: chainOf(),
+			now:    fresh().idle(9).do(stood(700 * time.Millisecond)).do(collected(20 * time.Millisecond)),
+			before: fresh().idle(9).do(stood(0)).do(collected(0)),
+		},
+		{
 			name: "the JVM stands still for half of the time, and all clients are served", status: ok, codes: []string{"jvm_pause"},
 			now: fresh().inService(7).do(stood(500 * time.Millisecond)), before: fresh().inService(7).do(stood(0)),
 		},

@@ -90,8 +90,9 @@ type Acceptor struct {
 
 // Safepoint is how far a JVM's safepoints have come.
 type Safepoint struct {
-	Begun int64         // sun.rt.safepoints
-	Stood time.Duration // sun.rt.safepointTime, which moves when one ends
+	Begun int64 // sun.rt.safepoints
+	// Stood is the time of those that have ended, from when the first thread was stopped.
+	Stood time.Duration
 	// UnderWay: one has begun and not ended; Lasted for how long.
 	UnderWay bool
 	Lasted   time.Duration

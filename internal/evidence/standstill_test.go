@@ -16,6 +16,7 @@ func TestStandstillFromScanToScan(t *testing.T) {
 		safepoints           int64
 		application, stopped time.Duration
 		collecting           bool
+		synced               time.Duration
 		want                 any // the length of the safepoint under way, nil without
 	}
 	for name, readings := range map[string][]reading{
@@ -37,6 +38,14 @@ func TestStandstillFromScanToScan(t *testing.T) {
 			{at: 1400 * ms, safepoints: 2, application: 1080 * ms, stopped: 20 * ms, want: 300 * ms},
 			{at: 1500 * ms, safepoints: 3, application: 1085 * ms, stopped: 340 * ms},
 		},
+		"its threads are waited for": {
+			{at: 1000 * ms},
+			{at: 1300 * ms, safepoints: 1, application: 1100 * ms, want: 200 * ms},
+			{at: 2300 * ms, safepoints: 1, application: 1100 * ms, want: 1200 * ms},
+			{at: 2400 * ms, safepoints: 1, application: 1100 * ms, synced: 1250 * ms, want: 1300 * ms},
+			{at: 2500 * ms, safepoints: 1, application: 1100 * ms, synced: 1250 * ms, stopped: 100 * ms},
+			{at: 2700 * ms, safepoints: 2, application: 1200 * ms, synced: 1270 * ms, stopped: 100 * ms, want: 150 * ms},
+		},
 		"one follows the other": {
 			{at: 1000 * ms},
 			{at: 1300 * ms, safepoints: 1, application: 1100 * ms, want: 200 * ms},
@@ -57,11 +66,13 @@ func TestStandstillFromScanToScan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s Standstill
+			require.False(t, s.MayStand())
 			for _, r := range readings {
 				got := s.Next(born.Add(r.at), Counters{
-					Started: born, Begun: r.safepoints, Ran: r.application, Stood: r.stopped, Collecting: r.collecting,
+					Started: born, Begun: r.safepoints, Ran: r.application, Stood: r.stopped, Synced: r.synced, Collecting: r.collecting,
 				})
 				require.Equal(t, r.want != nil, got.UnderWay, r.at)
+				require.Equal(t, got.UnderWay || got.Unclear, s.MayStand(), r.at)
 				if r.want != nil {
 					require.Equal(t, r.want, got.Lasted, r.at)
 				}

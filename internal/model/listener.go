@@ -209,9 +209,11 @@ type Process struct {
 	// Running totals since the process started.
 	// OldUsed and OldMax are the bytes of the old generation of a JVM's heap, after the latest
 	// collection, and as many as it may have; nil where the collector has none.
-	OldUsed       *int64
-	OldMax        *int64
-	SafepointTime *time.Duration // sun.rt.safepointTime of hsperfdata; a safepoint counts when it ends
+	OldUsed *int64
+	OldMax  *int64
+	// SafepointTime is sun.rt.safepointTime of hsperfdata, with the time until all threads had stopped
+	// (sun.rt.safepointSyncTime, from Java 13 on); a safepoint counts when it ends.
+	SafepointTime *time.Duration
 	GCTime        *time.Duration // all collectors' time of hsperfdata
 	// CPUThrottled is throttled_usec of the cgroup's cpu.stat and of those above
 	// it, summed over CPUs: not a wall time. CPUUsed is the CPU time that the

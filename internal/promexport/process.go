@@ -28,7 +28,7 @@ func newProcessMetrics(c *catalogue) processMetrics {
 			"Threads of the process.",
 			"netns", "process"),
 		safepoint: c.counter("tcpdiag_jvm_safepoint_seconds_total",
-			"Time the JVM has stood still at safepoints, garbage collection included (sun.rt.safepointTime).",
+			"Time the JVM has stood still at safepoints, garbage collection and the wait until all threads have stopped included (sun.rt.safepointTime and, from Java 13 on, .safepointSyncTime).",
 			"netns", "process"),
 		throttled: c.counter("tcpdiag_process_cpu_throttled_seconds_total",
 			"Time the process's cgroup was kept from the CPU by its quota, summed over CPUs (throttled_usec of cpu.stat).",

@@ -152,8 +152,9 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 			inTrouble[key] = true
 		}
 	}
-	wait := time.Second
+	wait, watching, still := time.Second, t.watching.Load(), false
 	for _, key := range t.longestUnread(owners) {
+		inTrouble[key] = inTrouble[key] || watching && s.processes.MayStand(key)
 		p := t.reads.of(key)
 		due := p.due(now, inTrouble[key], s.options().ScanInterval, len(owners))
 		switch {
@@ -173,7 +174,9 @@ func (t *tasks) readProcesses(r *watchlist.List, now time.Time, troubled map[mod
 				t.readings++
 			}
 		}
+		still = still || s.processes.MayStand(key)
 	}
+	t.still.Store(still)
 	s.processes.Retain(owners)
 	t.reads.retain(len(owners), func(key hostproc.ProcessKey) bool { return owners[key] != nil })
 	return wait

@@ -52,6 +52,8 @@ type tasks struct {
 	patience  time.Duration // with the discoveries of the first roster that is published
 	readings  int           // readings of what is in trouble, so far
 	pending   atomic.Bool   // another reading of an acceptor may decide
+	still     atomic.Bool   // a JVM may stand still
+	watching  atomic.Bool   // a one-shot lasts until that is known
 	ticking   atomic.Int64  // the metronome's interval in nanoseconds as the samples have set it, 0: they have not
 }
 
@@ -112,7 +114,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // undecided is how long a one-shot waits for a reading of an acceptor that may name
 // what keeps clients waiting: where it is not clear whether the JVM is at a safepoint the
-// same sleep proves the latch after a second.
+// same sleep proves the latch after a second. As long it waits to see whether a JVM stands still that may.
 const undecided = 1500 * time.Millisecond
 
 // answersFor is how much longer a one-shot looks on while all seems well, clients wait for an answer, and
@@ -128,7 +130,11 @@ func (t *tasks) extend(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		since := time.Since(begun)
-		if (since >= undecided || !t.pending.Load()) && (since >= answersFor || !noneAnswered(t.scheduler.Snapshot())) {
+		stands := since < undecided && t.still.Load() && unexplained(t.scheduler.Snapshot())
+		if stands && !t.watching.Swap(true) {
+			t.scheduler.bells.read.ring()
+		}
+		if !stands && (since >= undecided || !t.pending.Load()) && (since >= answersFor || !noneAnswered(t.scheduler.Snapshot())) {
 			return
 		}
 		pause(ctx, soonest/2)
@@ -138,6 +144,13 @@ func (t *tasks) extend(ctx context.Context) {
 // asked reports whether requests are in hand where all seems well.
 func asked(s *model.Snapshot) bool {
 	return slices.ContainsFunc(s.Listeners, func(l model.Listener) bool { return l.Verdict.Status == model.StatusOK && reading.Asked(&l) })
+}
+
+// unexplained reports whether clients wait at a listener where all seems well, or no cause is named.
+func unexplained(s *model.Snapshot) bool {
+	return s != nil && slices.ContainsFunc(s.Listeners, func(l model.Listener) bool {
+		return l.Verdict.Cause == model.CauseNone && (reading.Asked(&l) || reading.QueueWaits(&l))
+	})
 }
 
 // noneAnswered reports whether all seems well with a listener of whose latest clients none has had an answer.

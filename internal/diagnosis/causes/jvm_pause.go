@@ -38,7 +38,7 @@ func jvmPause() Cause {
 				{"its threads wait for a CPU, and a safepoint for them", func(s *symptoms.Symptoms) bool { return !s.Either(reading.Stopped) && s.ShortOfCPU() }},
 			},
 		},
-		Near:    (*symptoms.Symptoms).MayBeHalted,
+		Near:    func(s *symptoms.Symptoms) bool { return s.MayBeHalted() || s.StandsMostly() },
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + words.Pause(s) },
 		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
 			return words.CPUEvidence(s, words.Pause(s), model.CauseJVMPause, v)
@@ -51,7 +51,7 @@ func jvmPause() Cause {
 			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
 			Change:    "Where collections are not the greater part of it: what asks for the others (`-Xlog:safepoint` names it). Else: a collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
 			Vain:      "More threads or connections: nothing runs in a pause.",
-			Holds:     "state T or a frozen cgroup; a safepoint that lasts (for a second, where requests are in hand and no limit is reached), or safepoints that took four tenths of the time (a fifth where no limit is reached)",
+			Holds:     "state T or a frozen cgroup; a safepoint that lasts (for a second, where requests are in hand and no limit is reached), or safepoints that took four tenths of the time (a fifth where no limit is reached; with requests in hand alone a warning, where it is not collections that find room)",
 			Otherwise: "the limit that is reached",
 		},
 	}

@@ -24,6 +24,22 @@ func (p Pair) PausedOtherwise() bool {
 	return known && counted && p.Now.Process.InSafepoint == nil && pause > 0 && collected < pause/2
 }
 
+// HeapFull is how full the old generation is, where the collector finds no more room in it.
+func HeapFull(l *model.Listener) (share float64, ok bool) {
+	if l == nil || l.Process == nil {
+		return 0, false
+	}
+	p := l.Process
+	if p.OldUsed == nil || p.OldMax == nil || *p.OldMax <= 0 {
+		return 0, false
+	}
+	share = float64(*p.OldUsed) / float64(*p.OldMax)
+	return share, share >= heapFull
+}
+
+// heapFull is from when that is said.
+const heapFull = 0.85
+
 // Paused reports whether the JVM was stopped at a safepoint for long enough.
 func (p Pair) Paused() bool {
 	pause := p.Pause()

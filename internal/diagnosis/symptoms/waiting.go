@@ -23,6 +23,14 @@ func (s *Symptoms) InLongSafepoint() bool {
 	return !s.First && p != nil && p.InSafepoint != nil && *p.InSafepoint >= reading.LongWaiting && (reading.QueueWaits(s.Now) || reading.InHand(s.Now) > 0)
 }
 
+// StandsMostly means that the JVM stands still for so much of the time that whoever it serves waits for that. One
+// collection of half a second is nothing to warn of: it was for something else, or the heap has no room left.
+func (s *Symptoms) StandsMostly() bool {
+	_, full := reading.HeapFull(s.Now)
+	return !s.First && s.PausedMost() && (full || s.PausedOtherwise()) && (reading.QueueWaits(s.Now) || reading.InHand(s.Now) > 0) &&
+		!s.ThrottledMost() && !s.ShortOfCPU()
+}
+
 // StandsLong means that clients have waited for a second and more in front of a server that
 // seems to have room. Why is not known, but that is not ok.
 func (s *Symptoms) StandsLong() bool {

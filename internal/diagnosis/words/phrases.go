@@ -43,19 +43,13 @@ func stoodFor(s *symptoms.Symptoms) string {
 
 // Heap says that the heap is too small for what stays in it.
 func Heap(s *symptoms.Symptoms) string {
+	full, ok := reading.HeapFull(s.Now)
+	if !ok {
+		return ""
+	}
 	p := s.Now.Process
-	if p == nil || p.OldUsed == nil || p.OldMax == nil || *p.OldMax <= 0 {
-		return ""
-	}
-	full := float64(*p.OldUsed) / float64(*p.OldMax)
-	if full < heapFull {
-		return ""
-	}
 	return phrase.Sprintf("; the heap's old generation is %s full (%d of %d MiB)", phrase.Percent(full), *p.OldUsed>>20, *p.OldMax>>20)
 }
-
-// heapFull is how full the old generation is when collections find no more room in it.
-const heapFull = 0.85
 
 // CPU says how much of the CPU the process lacked.
 func CPU(s *symptoms.Symptoms, c model.Cause) string {

@@ -147,25 +147,29 @@ func (m *processReader) readJVM(open func() (*hsperf.File, error), now time.Time
 		m.jvm = jvm
 	}
 	if jvm, err := m.jvm.Read(); err == nil {
-		p.SafepointTime, p.GCTime = jvm.SafepointTime, jvm.GCTime
-		p.InSafepoint = m.inSafepoint(now, &jvm)
+		p.SafepointTime, p.InSafepoint = m.safepoints(now, &jvm)
+		p.GCTime = jvm.GCTime
 		p.OldUsed, p.OldMax = jvm.OldUsed, jvm.OldMax
 	}
 }
 
-// inSafepoint is how long the safepoint under way has lasted, nil when none is
-// known to be.
-func (m *processReader) inSafepoint(now time.Time, jvm *hsperf.JVM) *time.Duration {
+// safepoints are the time of those that have ended, and how long the one under way has lasted,
+// nil when none is known to be.
+func (m *processReader) safepoints(now time.Time, jvm *hsperf.JVM) (stood, under *time.Duration) {
 	if jvm.Safepoints == nil || jvm.SafepointTime == nil || jvm.ApplicationTime == nil || jvm.Started == nil {
-		return nil // an old JVM lacks the counters
+		return jvm.SafepointTime, nil // an old JVM lacks the counters
 	}
-	s := m.still.Next(now, evidence.Counters{
+	c := evidence.Counters{
 		Begun: *jvm.Safepoints, Ran: *jvm.ApplicationTime, Stood: *jvm.SafepointTime, Collecting: jvm.Collecting, Started: *jvm.Started,
-	})
-	if !s.UnderWay {
-		return nil
 	}
-	return &s.Lasted
+	if jvm.SafepointSyncTime != nil {
+		c.Synced = *jvm.SafepointSyncTime
+	}
+	s := m.still.Next(now, c)
+	if s.UnderWay {
+		under = &s.Lasted
+	}
+	return &s.Stood, under
 }
 
 // noPerfData is what a JVM without counters lacks most often: HotSpot names the
@@ -232,6 +236,13 @@ func (ps *Processes) Read(key hostproc.ProcessKey) (cost time.Duration) {
 	}
 	ps.store.PutProcess(key, at, p, miss.List)
 	return cost
+}
+
+// MayStand reports whether a process is a JVM that may stand still at its latest reading: the next
+// ones show it.
+func (ps *Processes) MayStand(key hostproc.ProcessKey) bool {
+	m := ps.memory[key]
+	return m != nil && m.still.MayStand()
 }
 
 // Retain forgets all processes but those of the watched listeners.

@@ -96,7 +96,7 @@ func (r *Reader) readSafepoints(out *evidence.Reading) {
 		return
 	}
 	state := r.stands.Next(r.now(), evidence.Counters{
-		Begun: s.Begun, Ran: s.Ran, Stood: s.Stood, Collecting: s.Collecting, Started: s.Started,
+		Begun: s.Begun, Ran: s.Ran, Stood: s.Stood, Synced: s.Synced, Collecting: s.Collecting, Started: s.Started,
 	})
 	state.WakesFirst = s.Feature >= waitBarrier
 	out.Safepoint = evidence.Known(state)

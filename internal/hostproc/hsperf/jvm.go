@@ -11,6 +11,8 @@ import (
 	"math"
 	"math/bits"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -25,13 +27,16 @@ var ErrNoPerfData = errors.New("publishes no JVM performance data")
 // outside and without its help. A counter that this JVM lacks is nil or "".
 type JVM struct {
 	// SafepointTime is the time all threads were stopped (sun.rt.safepointTime),
+	// SafepointSyncTime that until they were, which is not in it (sun.rt.safepointSyncTime;
+	// nil before Java 13, where it is),
 	// ApplicationTime the time they ran (sun.rt.applicationTime), Safepoints how
 	// many times they were stopped (sun.rt.safepoints). All since the JVM
 	// started; the latter two move when a safepoint begins, the first when it
-	// ends.
-	SafepointTime   *time.Duration
-	ApplicationTime *time.Duration
-	Safepoints      *int64
+	// ends, the second in between.
+	SafepointTime     *time.Duration
+	SafepointSyncTime *time.Duration
+	ApplicationTime   *time.Duration
+	Safepoints        *int64
 	// Collecting: a garbage collector's pause is under way (a
 	// sun.gc.collector.N.lastEntryTime is later than its lastExitTime).
 	Collecting bool
@@ -58,9 +63,9 @@ type JVM struct {
 // jvmTicks are the counters that have to wait for the clock's frequency, which
 // may come after them.
 type jvmTicks struct {
-	frequency              int64
-	safepoint, application *int64
-	gc                     collectors
+	frequency                    int64
+	safepoint, sync, application *int64
+	gc                           collectors
 }
 
 // parseJVM reads a whole hsperfdata file.
@@ -81,6 +86,9 @@ func parseJVM(data []byte) (JVM, error) {
 		return JVM{}, err
 	}
 	jvm.SafepointTime = ticks.duration(ticks.safepoint)
+	if javaFeature(jvm.Version) >= syncedApart {
+		jvm.SafepointSyncTime = ticks.duration(ticks.sync)
+	}
 	jvm.ApplicationTime = ticks.duration(ticks.application)
 	jvm.GCTime = ticks.duration(ticks.gc.time())
 	jvm.Collecting = ticks.gc.pausing()
@@ -117,6 +125,8 @@ func (t *jvmTicks) set(name []byte, n int64) {
 		t.frequency = n
 	case "sun.rt.safepointTime":
 		t.safepoint = &n
+	case "sun.rt.safepointSyncTime":
+		t.sync = &n
 	case "sun.rt.applicationTime":
 		t.application = &n
 	}
@@ -145,6 +155,22 @@ func ticksDuration(ticks, frequency int64) (time.Duration, bool) {
 	}
 	ns, _ := bits.Div64(hi, lo, uint64(frequency))
 	return time.Duration(min(ns, math.MaxInt64)), true
+}
+
+// syncedApart is the version of Java since which sun.rt.safepointTime begins when all threads have
+// stopped (SafepointTracing::end; before: RuntimeService::record_safepoint_end, from the beginning).
+const syncedApart = 13
+
+// javaFeature is the first number of java.version that says something: "1.8.0_402"
+// is Java 8 (JEP 223).
+func javaFeature(version string) int {
+	version = strings.TrimPrefix(version, "1.")
+	digits := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // VirtualMachine is whose Java a process runs.

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -14,6 +12,9 @@ type Safepoints struct {
 	Begun int64         // sun.rt.safepoints; moves when one begins
 	Ran   time.Duration // sun.rt.applicationTime; moves when one begins
 	Stood time.Duration // sun.rt.safepointTime; moves when one ends
+	// Synced is the time until all threads had stopped, which is not in Stood
+	// (sun.rt.safepointSyncTime); moves when they have. 0 before Java 13, whose Stood has it.
+	Synced time.Duration
 	// Collecting: a garbage collector's pause is under way.
 	Collecting bool
 	Started    time.Time // sun.rt.createVmBeginTime
@@ -28,6 +29,7 @@ type safepointIndex struct {
 	order              binary.ByteOrder
 	entries            uint32 // num_entries of the prologue, when the index was made
 	begun, ran, stood  int    // offsets; 0 where this JVM lacks the counter
+	synced             int
 	frequency, started int64
 	feature            int
 	pauses             [len(collectors{})]pauseIndex
@@ -68,6 +70,8 @@ func (x *safepointIndex) locate(name string, v perfValue) {
 		x.ran = v.at
 	case "sun.rt.safepointTime":
 		x.stood = v.at
+	case "sun.rt.safepointSyncTime":
+		x.synced = v.at
 	case "sun.os.hrt.frequency":
 		x.frequency = v.number
 	case "sun.rt.createVmBeginTime":
@@ -106,6 +110,9 @@ func (x *safepointIndex) read(data []byte, out *Safepoints) {
 		Begun: x.number(data, x.begun), Ran: x.duration(data, x.ran), Stood: x.duration(data, x.stood),
 		Started: time.UnixMilli(x.started), Feature: x.feature,
 	}
+	if x.synced > 0 && x.feature >= syncedApart {
+		out.Synced = x.duration(data, x.synced)
+	}
 	for _, p := range x.pauses {
 		if p.entry > 0 && p.exit > 0 && x.number(data, p.entry) > x.number(data, p.exit) {
 			out.Collecting = true
@@ -127,16 +134,4 @@ func (x *safepointIndex) duration(data []byte, at int) time.Duration {
 		return math.MaxInt64
 	}
 	return d
-}
-
-// javaFeature is the first number of java.version that says something: "1.8.0_402"
-// is Java 8 (JEP 223).
-func javaFeature(version string) int {
-	version = strings.TrimPrefix(version, "1.")
-	digits := version[:len(version)-len(strings.TrimLeft(version, "0123456789"))]
-	n, err := strconv.Atoi(digits)
-	if err != nil {
-		return 0
-	}
-	return n
 }

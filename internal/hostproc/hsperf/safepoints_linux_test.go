@@ -1,10 +1,12 @@
 package hsperf
 
 import (
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -24,7 +26,7 @@ func TestSafepoints(t *testing.T) {
 		for range 2 { // found, and read again
 			require.NoError(t, jvm.Safepoints(&got))
 			require.Equal(t, Safepoints{
-				Begun: *want.Safepoints, Ran: *want.ApplicationTime, Stood: *want.SafepointTime,
+				Begun: *want.Safepoints, Ran: *want.ApplicationTime, Stood: *want.SafepointTime, Synced: *want.SafepointSyncTime,
 				Collecting: want.Collecting, Started: *want.Started, Feature: feature,
 			}, got, name)
 		}
@@ -45,6 +47,27 @@ func TestSafepoints(t *testing.T) {
 		require.NoError(t, f.Truncate(100))
 		require.Error(t, jvm.Safepoints(&got))
 		require.NoError(t, jvm.Close())
+	}
+}
+
+// Since Java 13 the time until all threads have stopped is not in that of the safepoint: 11 has it
+// in both counters, and 17, 21 and 25 do not.
+func TestSafepointsAreWaitedFor(t *testing.T) {
+	for version, want := range map[string]time.Duration{"1.8.0_402": 0, "11.0.2": 0, "13.0.1": 7 * time.Second, "21": 7 * time.Second, "": 0} {
+		p := perfFile{order: binary.LittleEndian}
+		data := p.text("java.property.java.version", version).long("sun.os.hrt.frequency", 1000).
+			long("sun.rt.safepoints", 3).long("sun.rt.applicationTime", 60_000).long("sun.rt.safepointTime", 1000).long("sun.rt.safepointSyncTime", 7000).bytes()
+		x, err := findSafepoints(data)
+		require.NoError(t, err)
+		var got Safepoints
+		x.read(data, &got)
+		require.Equal(t, want, got.Synced, version)
+		jvm, err := parseJVM(data)
+		require.NoError(t, err)
+		require.Equal(t, want > 0, jvm.SafepointSyncTime != nil, version)
+		if want > 0 {
+			require.Equal(t, want, *jvm.SafepointSyncTime)
+		}
 	}
 }
 
