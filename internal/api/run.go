@@ -51,7 +51,8 @@ type RunListener struct {
 	Connections    uint64            `json:"connections"`       // that the namespace's kernel made (PassiveOpens)
 	DroppedPackets uint64            `json:"dropped_packets"`   // packets, never clients
 	DroppedBy      map[string]uint64 `json:"dropped_by,omitempty"`
-	Abandoned      uint64            `json:"abandoned_requests"` // a lower bound
+	Abandoned      uint64            `json:"abandoned_requests"`     // a lower bound
+	DownSeconds    float64           `json:"down_seconds,omitempty"` // in which nothing listened
 
 	FirstLimit *RunLimit    `json:"first_limit,omitempty"` // absent: no limit was reached
 	Knee       *RunKnee     `json:"knee,omitempty"`
@@ -213,7 +214,7 @@ func newRunListener(r *loadtest.Result) RunListener {
 	out := RunListener{
 		Address: l.ID.String(), Port: l.Port, Status: r.Status.String(), Cause: string(r.Cause),
 		SettingsUnknown: r.Unplanned,
-		Connections:     r.LetIn, DroppedPackets: r.Dropped, Abandoned: r.Abandoned,
+		Connections:     r.LetIn, DroppedPackets: r.Dropped, Abandoned: r.Abandoned, DownSeconds: r.Down.Seconds(),
 		Verdict: newVerdict(&r.Worst), Course: newRunCourse(r.Course, r.Clients != nil),
 	}
 	if l.Process != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -218,4 +219,50 @@ func TestRunComparesWithABaseline(t *testing.T) {
 	code, _, log = runIn(t, ns, "--baseline", before, "--", "true")
 	require.Equal(t, runcmd.ExitFailed, code)
 	require.Contains(t, log, "not a result of tcpdiag run")
+}
+
+// A server that is restarted within the run is one listener: its refused clients are counted, and no firewall is blamed.
+func TestRunOfARestart(t *testing.T) {
+	ns := nettest.Namespace(t)
+	listen := func(address string) (l *nettest.Listener) {
+		ns.Do(func() { l = nettest.Listen(t, nettest.ListenOptions{Address: address, Backlog: watchedBacklog}) })
+		return l
+	}
+	server := listen("127.0.0.1:0")
+	addr := server.Addr
+	name, done := filepath.Join(t.TempDir(), "run.json"), filepath.Join(t.TempDir(), "done")
+	cmd := ns.Command(os.Args[0], "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "5s", "--json", name, "--",
+		"sh", "-c", "echo started; while ! test -e "+done+"; do sleep 0.1; done")
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_, err = out.Read(make([]byte, 8))
+	require.NoError(t, err)
+	ns.Do(func() { nettest.Queue(t, addr, 1) })
+	server.Close()
+	ns.Do(func() {
+		for range 7 {
+			_, err := net.Dial("tcp", addr.String())
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		}
+	})
+	listen(addr.String())
+	ns.Do(func() { nettest.Queue(t, addr, 2) })
+	require.NoError(t, os.WriteFile(done, nil, 0o600))
+	require.NoError(t, cmd.Wait(), log.String())
+	doc, err := api.ReadRun(name)
+	require.NoError(t, err)
+	require.Len(t, doc.Listeners, 1, log.String())
+	l := doc.Listeners[0]
+	require.NotNil(t, l.Clients, "%+v", doc.Unavailable)
+	require.EqualValues(t, 7, l.Clients.Refused, log.String())
+	require.EqualValues(t, 10, l.Clients.Offered, log.String())
+	require.NotEqual(t, "before_listener", l.Cause)
+	require.Nil(t, l.FirstLimit)
+	require.Contains(t, log.String(), "7 were refused")
+	require.NotContains(t, log.String(), "firewall")
 }

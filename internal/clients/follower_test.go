@@ -461,3 +461,26 @@ func TestEntersByTheProcessThatIsKnown(t *testing.T) {
 		require.Equal(t, c.want, by)
 	}
 }
+
+// Who was refused before a server listened again was refused by nobody who stands in front of it.
+func TestRefusedBeforeARestart(t *testing.T) {
+	f := newFake(t, clients.On)
+	refuse := func(n uint64) {
+		f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Refused: n})}
+	}
+	before, after := listener("0.0.0.0:8080"), listener("0.0.0.0:8080")
+	before.Inode, after.Inode = 1, 2
+	look := func(l model.Listener) *model.Clients {
+		return f.look(time.Minute, l).Listeners[0].Losses.Clients
+	}
+	look(before)
+	refuse(3)
+	require.False(t, look(before).RefusedBefore, "it has listened all the time")
+	refuse(7)
+	look(down(8080))
+	require.True(t, look(after).RefusedBefore)
+	look(after)
+	require.True(t, look(after).RefusedBefore)
+	refuse(8)
+	require.False(t, look(after).RefusedBefore, "one was refused since")
+}

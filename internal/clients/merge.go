@@ -71,7 +71,7 @@ func (f *Follower) listener(base *model.Snapshot, l *model.Listener) {
 		if l.Listening() && alone(base, l) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(p, base.Time, span).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
-				c.RefusedAt = port.refusedAt
+				c.RefusedAt, c.RefusedBefore = port.refusedAt, !a.since.IsZero() && port.refused.Before(a.since.Add(decidedIn))
 			}
 		}
 		return c

@@ -20,6 +20,7 @@ type namespace struct {
 	tried  time.Time
 	opened time.Time
 
+	looked       bool // its listeners were seen before
 	lost         uint64
 	conservation conservation
 	last         map[netip.AddrPort]model.ClientTotals // of each endpoint, as last reported
@@ -29,6 +30,9 @@ type namespace struct {
 // account is what a listener's clients came to.
 type account struct {
 	refusedAt netip.AddrPort // where the latest of the refused asked; of a port's account
+	refused   time.Time      // when that was counted
+	inode     uint32         // of the listener
+	since     time.Time      // when it was first seen; zero if it was there before
 	totals    model.ClientTotals
 	waits     model.Waits // since the latest of past
 	past      []mark      // of the interval of a snapshot: when the totals had changed
@@ -40,6 +44,9 @@ type account struct {
 	plain     bool      // its answers are known
 	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
+
+// decidedIn is how long after its last packet a client's refusal is counted at the latest, on a busy machine, too.
+const decidedIn = 2 * time.Second
 
 type mark struct {
 	at     time.Time
@@ -93,9 +100,14 @@ func (p *namespace) listeners(base *model.Snapshot) (out []netip.AddrPort) {
 	for i := range base.Listeners {
 		if l := &base.Listeners[i]; l.ID.NetNS == p.netns && l.Listening() {
 			out = append(out, l.ID.Address)
-			p.account(l.ID.Address) // its series exist from the start
+			a := p.account(l.ID.Address) // its series exist from the start
+			if p.looked && a.inode != l.Inode {
+				a.since = base.Time
+			}
+			a.inode = l.Inode
 		}
 	}
+	p.looked = true
 	return out
 }
 
@@ -155,8 +167,11 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 
 	port := p.account(netip.AddrPortFrom(netip.Addr{}, e.Addr.Port()))
 	port.totals = port.totals.Add(refused)
-	if refused.Outcomes[model.ClientRefused] > 0 && !e.Addr.Addr().IsUnspecified() {
-		port.refusedAt = e.Addr
+	if refused.Outcomes[model.ClientRefused] > 0 {
+		port.refused = at
+		if !e.Addr.Addr().IsUnspecified() {
+			port.refusedAt = e.Addr
+		}
 	}
 	a := port
 	if met, ok := mostSpecific(e.Addr, listening); ok {

@@ -503,6 +503,10 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 12),
 		},
 		{
+			name: "clients were refused before it listened", status: losing,
+			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }), before: fresh(),
+		},
+		{
 			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: chainOf(),
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},

@@ -40,6 +40,18 @@ type ClosedTotals struct {
 	model.RetainedTotals
 }
 
+// DownSince is since when an expected port has had no listener, zero where all have one; before is that of the
+// list before.
+func (r *Watchlist) DownSince(before time.Time) time.Time {
+	switch {
+	case !slices.ContainsFunc(r.Targets, func(t model.Target) bool { return !t.Up }):
+		return time.Time{}
+	case before.IsZero():
+		return r.At
+	}
+	return before
+}
+
 // In are the watched listeners of a namespace.
 func (w *Watchlist) In(netns uint64) []*Watched { return w.byNetNS[netns] }
 

@@ -179,6 +179,9 @@ func headline(l *api.RunListener) string {
 	case model.StatusLosing.String():
 		return "Lost clients on " + at
 	case model.StatusDown.String():
+		if l.DownSeconds > 0 {
+			at += " for " + seconds(l.DownSeconds)
+		}
 		return "Nothing listened on " + at
 	case model.StatusSaturated.String():
 		return "Clients waited on " + at

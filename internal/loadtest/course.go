@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -20,6 +21,8 @@ type Point struct {
 	// Offered, Served and TurnedAway are clients: attempts that began, and those whose end
 	// was settled in this time. All are zero where handshakes are not followed.
 	Offered, Served, TurnedAway uint64
+	Refused                     uint64 // of those turned away: nothing listened
+	Down                        bool   // nothing listened at some time within it
 	LetIn                       uint64 // connections that the namespace's kernel made (PassiveOpens)
 	Dropped                     uint64 // packets
 	Queue                       int    // highest length of the accept queue
@@ -40,6 +43,8 @@ func (p *Point) join(later Point) {
 	p.Offered += later.Offered
 	p.Served += later.Served
 	p.TurnedAway += later.TurnedAway
+	p.Refused += later.Refused
+	p.Down = p.Down || later.Down
 	p.LetIn += later.LetIn
 	p.Dropped += later.Dropped
 	p.Queue = max(p.Queue, later.Queue)
@@ -60,7 +65,10 @@ type Course struct {
 	Width  time.Duration // of each point
 	Points []Point       // the oldest first, without gaps where snapshots came in time
 
-	Latest model.Listener // as last seen, for its names and settings
+	Latest model.Listener // as last seen while it listened, for its names and settings
+	// Down is for how long nothing listened on its port.
+	Down   time.Duration
+	down   time.Duration  // since when, of the run; unknown while something listens
 	Worst  model.Listener // at the worst moment of the cause that lost most
 	worst  uint64         // lost in Worst's cause until then
 	status model.Status   // the worst of all moments
@@ -78,19 +86,42 @@ type Course struct {
 
 // counted are the running totals that a snapshot shows.
 type counted struct {
-	clients       model.ClientTotals
-	open          int // attempts that are not settled
+	clients       model.ClientTotals // the refused of its port included
+	open          int                // attempts that are not settled
 	dropped       map[model.DropKey]uint64
 	passiveOpens  uint64
 	abandoned     uint64
 	hasHandshakes bool
 }
 
-func countedOf(s *model.Snapshot, l *model.Listener) counted {
-	c := counted{dropped: l.Totals.Dropped, abandoned: l.Totals.AbandonedRequests}
-	if t := l.Totals.Clients; t != nil {
-		c.clients, c.hasHandshakes = *t, true
+// countedOf are those of a listener: of a port on which nothing listens any more those that are kept of the last,
+// and who was refused since. What was known before and is not for the moment stays.
+func countedOf(s *model.Snapshot, l *model.Listener, last model.ListenerID, before counted) counted {
+	c, totals := before, &l.Totals
+	refused := refusedAt(s, l)
+	if l.Listening() {
+		c.hasHandshakes = totals.Clients != nil
+	} else {
+		totals, c.hasHandshakes = &model.Totals{}, refused != nil
+		if i := slices.IndexFunc(s.Retired, func(r model.RetainedTotals) bool { return r.ID == last }); i >= 0 {
+			totals = &s.Retired[i].Totals
+		}
 	}
+	if totals.Dropped != nil {
+		c.dropped, c.abandoned = totals.Dropped, totals.AbandonedRequests
+	}
+	if t := totals.Clients; t != nil {
+		c.clients = *t
+		if a := &before.clients; !t.Answers.Known && a.Answers.Known { // a server that was restarted is not known at once
+			c.clients.Answers = a.Answers
+		}
+	}
+	if refused != nil {
+		c.clients.Outcomes[model.ClientRefused] = *refused
+	} else {
+		c.clients.Outcomes[model.ClientRefused] = before.clients.Outcomes[model.ClientRefused]
+	}
+	c.open = 0
 	if l.Losses != nil && l.Losses.Clients != nil {
 		open := l.Losses.Clients
 		c.open = open.Waiting + open.Settling + open.Stalling
@@ -103,6 +134,22 @@ func countedOf(s *model.Snapshot, l *model.Listener) counted {
 	return c
 }
 
+// refusedAt is how many clients were refused at a port, nil where that is not counted, or where it is not this
+// listener's alone.
+func refusedAt(s *model.Snapshot, l *model.Listener) *uint64 {
+	of := 0
+	for i := range s.Listeners {
+		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
+			of++
+		}
+	}
+	i := slices.IndexFunc(s.Targets, func(t model.Target) bool { return t.Port == l.Port && t.NetNS == l.ID.NetNS })
+	if of > 1 || i < 0 {
+		return nil
+	}
+	return s.Targets[i].Refused
+}
+
 // attempts is how many clients had begun to connect: those settled, and those open.
 func (c *counted) attempts() (n uint64) {
 	for _, o := range c.clients.Outcomes {
@@ -112,21 +159,22 @@ func (c *counted) attempts() (n uint64) {
 }
 
 func newCourse(s *model.Snapshot, l *model.Listener) *Course {
-	c := &Course{Width: time.Second, byCause: make(map[model.Cause]uint64), away: make(map[model.Cause]uint64)}
-	c.began = countedOf(s, l)
+	c := &Course{Width: time.Second, down: unknown, byCause: make(map[model.Cause]uint64), away: make(map[model.Cause]uint64)}
+	c.began = countedOf(s, l, l.ID, counted{})
 	c.latest, c.tapped, c.Latest, c.Worst, c.status = c.began, c.began.hasHandshakes, *l, *l, l.Verdict.Status
 	return c
 }
 
-// observe adds what a snapshot shows, since of the run.
-func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Duration) {
-	now := countedOf(s, l)
-	p := Point{At: max(0, since-1).Truncate(c.Width), End: since, Status: l.Verdict.Status, Cause: l.Verdict.Cause, Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
+// observe adds what a snapshot of the run shows.
+func (c *Course) observe(r *Recorder, s *model.Snapshot, l *model.Listener) {
+	since := s.Time.Sub(r.Began)
+	now := countedOf(s, l, c.Latest.ID, c.latest)
+	p := Point{At: max(0, since-1).Truncate(c.Width), End: since, Down: !l.Listening(), Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
 	if now.hasHandshakes && c.latest.hasHandshakes {
 		ended := now.clients.Sub(c.latest.clients)
 		p.Offered = sub(now.attempts(), c.latest.attempts())
 		p.Served, _ = served(&ended)
-		p.TurnedAway, p.Answered = ended.TurnedAway(), ended.Answers.Answered
+		p.TurnedAway, p.Refused, p.Answered = ended.TurnedAway(), ended.Outcomes[model.ClientRefused], ended.Answers.Answered
 		if now.clients.Answers.Known {
 			p.Latency = latencyOf(&ended.Responses)
 			c.bounds = now.clients.Responses.Bounds
@@ -141,9 +189,31 @@ func (c *Course) observe(s *model.Snapshot, l *model.Listener, since time.Durati
 		p.Connections, p.Waiting, p.Busy, p.Idle = n.SlotsInUse(), n.Phases[model.Waiting], n.Phases[model.InService], n.Phases[model.Idle]
 		p.Fresh, p.Line = n.Age <= c.Width, p.Line+p.Waiting
 	}
+	if p.Down && r.mayClose(&c.began, &now) {
+		l, p.Down = new(*l), false
+		l.Verdict = model.Verdict{}
+	}
+	c.outage(p.Down, since)
+	p.Status, p.Cause = l.Verdict.Status, l.Verdict.Cause
 	c.worsen(l, since, p.TurnedAway)
 	c.add(p)
-	c.latest, c.Latest, c.tapped = now, *l, c.tapped && now.hasHandshakes
+	c.latest, c.tapped = now, c.tapped && now.hasHandshakes
+	if !l.Listening() && c.Latest.Listening() {
+		c.Latest.Verdict = l.Verdict
+	} else {
+		c.Latest = *l
+	}
+}
+
+// outage adds to the time in which nothing listened.
+func (c *Course) outage(down bool, since time.Duration) {
+	if c.down >= 0 {
+		c.Down += since - c.down
+	}
+	c.down = unknown
+	if down {
+		c.down = since
+	}
 }
 
 // dropped counts the packets since the latest snapshot by their cause.
@@ -162,13 +232,13 @@ func (c *Course) worsen(l *model.Listener, since time.Duration, away uint64) {
 	c.status = max(c.status, l.Verdict.Status)
 	l = c.explained(l, since)
 	v, worst := &l.Verdict, &c.Worst.Verdict
-	c.away[v.Cause] += away
+	c.away[lossOf(v.Cause)] += away
 	lost := c.lost(v.Cause)
 	var worse bool
 	switch {
 	case worst.Cause == model.CauseNone && limited(v) && lost > c.worst:
 		worse = true
-	case v.Status != worst.Status:
+	case loses(v.Status) != loses(worst.Status) || !loses(v.Status) && v.Status != worst.Status:
 		worse = v.Status > worst.Status
 	case v.Cause == worst.Cause:
 		worse = lostNow(l) > lostNow(&c.Worst)
@@ -208,7 +278,18 @@ func limited(v *model.Verdict) bool {
 
 // lost is how much a cause has cost: clients before packets, of which many may be dropped and
 // no client be lost.
-func (c *Course) lost(cause model.Cause) uint64 { return c.away[cause]<<32 + c.byCause[cause] }
+func (c *Course) lost(cause model.Cause) uint64 { return c.away[lossOf(cause)]<<32 + c.byCause[cause] }
+
+// lossOf is the cause under which clients are counted: those of a listener that has closed are refused as where none was.
+func lossOf(cause model.Cause) model.Cause {
+	if cause == model.CauseNoListener {
+		return model.CauseListenerClosed
+	}
+	return cause
+}
+
+// loses: by which of both clients are lost, what most are lost for is the cause.
+func loses(s model.Status) bool { return s >= model.StatusLosing }
 
 // lostNow is what a snapshot's own window lost.
 func lostNow(l *model.Listener) uint64 {

@@ -78,7 +78,7 @@ func (c *Course) knee(slo time.Duration) *Knee {
 func (c *Course) ended(first int, slo time.Duration, k *Knee) int {
 	for i := first; i < len(c.Points); i++ {
 		p := &c.Points[i]
-		lost, late := p.Dropped > 0 || p.TurnedAway > 0, c.late(i, slo)
+		lost, late := (p.Dropped > 0 || p.TurnedAway > 0) && !c.restarts(i), c.late(i, slo)
 		if !lost && !late {
 			continue
 		}
@@ -91,6 +91,11 @@ func (c *Course) ended(first int, slo time.Duration, k *Knee) int {
 		return i
 	}
 	return len(c.Points)
+}
+
+// restarts reports whether nothing listened at some time about then: what is lost so is lost at any load.
+func (c *Course) restarts(i int) bool {
+	return slices.ContainsFunc(c.Points[max(0, i-1):min(len(c.Points), i+2)], func(p Point) bool { return p.Down })
 }
 
 // late reports whether clients waited longer than slo: by the first bytes of those that are
@@ -151,6 +156,9 @@ func (c *Course) sustained(k *Knee, first, end int) {
 // as many stood in line as were served at once, or what is limited lies behind the threads.
 func (c *Course) busy(i int) bool {
 	for _, p := range c.Points[i-1 : i+1] {
+		if p.Down {
+			return false
+		}
 		behind := p.Status >= model.StatusSaturated && !inFront(p.Cause)
 		if !behind && (p.Busy < 0 || p.Line < max(1, p.Busy)) {
 			return false

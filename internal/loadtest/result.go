@@ -118,7 +118,7 @@ func (r *Result) Lost() bool {
 func (c *Course) first() *First {
 	for i := range c.Points {
 		p := &c.Points[i]
-		if p.Status < model.StatusSaturated || p.Status == model.StatusDown || p.Cause == model.CauseNone { // that nothing listens is no limit
+		if p.Status < model.StatusSaturated || !isLimit(p.Cause) {
 			continue
 		}
 		f := &First{Cause: p.Cause, At: p.At}
@@ -126,6 +126,16 @@ func (c *Course) first() *First {
 		return f
 	}
 	return nil
+}
+
+// isLimit is false for what is no limit, and known not to be: that nothing listens, at all or where it is asked for, or
+// that something before the listener or behind it ends connections.
+func isLimit(c model.Cause) bool {
+	switch c {
+	case model.CauseNone, model.CauseNoListener, model.CauseListenerClosed, model.CauseListensElsewhere, model.CauseBeforeListener, model.CauseServerResets:
+		return false
+	}
+	return true
 }
 
 // rate is the clients a second that came from one point to another.
@@ -156,11 +166,11 @@ func over(n float64, span time.Duration) float64 {
 	return n / span.Seconds()
 }
 
-// came are the clients that a point shows: attempts where handshakes are followed, else
-// connections of the namespace.
+// came are the clients that a point shows: attempts where handshakes are followed, less those that met no
+// listener, else connections of the namespace.
 func (c *Course) came(p *Point) uint64 {
 	if c.tapped {
-		return p.Offered
+		return sub(p.Offered, p.Refused)
 	}
 	return p.LetIn
 }

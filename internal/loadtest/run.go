@@ -13,9 +13,11 @@ const maxCourses = 50
 
 // Recorder keeps the courses of a run. Not safe for concurrent use.
 type Recorder struct {
-	Began   time.Time
-	Ended   time.Duration   // of the command whose load this is, since Began; 0 while it runs
-	Last    *model.Snapshot // nil before the first
+	Began time.Time
+	Ended time.Duration   // of the command whose load this is, since Began; 0 while it runs
+	Last  *model.Snapshot // nil before the first
+	// Found: the ports were not asked for. That one of them closes matters where clients are refused.
+	Found   bool
 	courses map[key]*Course
 	// Omitted are listeners beyond maxCourses.
 	Omitted int
@@ -31,14 +33,26 @@ type key struct {
 func NewRecorder(first *model.Snapshot) *Recorder {
 	r := &Recorder{Began: first.Time, Last: first, courses: make(map[key]*Course)}
 	for i := range first.Listeners {
-		r.course(first, &first.Listeners[i])
+		if c := r.course(first, &first.Listeners[i]); c != nil && !c.Latest.Listening() {
+			c.down = 0
+		}
 	}
 	return r
+}
+
+// mayClose reports whether it is as well that nothing listens: the load is over, or who was found there has
+// closed and nobody was refused.
+func (r *Recorder) mayClose(began, now *counted) bool {
+	refused := sub(now.clients.Outcomes[model.ClientRefused], began.clients.Outcomes[model.ClientRefused])
+	return r.Ended > 0 || r.Found && refused == 0
 }
 
 func (r *Recorder) course(s *model.Snapshot, l *model.Listener) *Course {
 	k := key{l.ID, l.Port}
 	c := r.courses[k]
+	if c == nil {
+		c = r.takeOver(k, l)
+	}
 	if c == nil {
 		if len(r.courses) == maxCourses {
 			r.Omitted++
@@ -48,10 +62,32 @@ func (r *Recorder) course(s *model.Snapshot, l *model.Listener) *Course {
 		if s != r.Last { // it came within the run: all that it counted is the run's
 			c.began = counted{hasHandshakes: c.latest.hasHandshakes, passiveOpens: c.latest.passiveOpens}
 			c.latest, c.start = c.began, r.Last.Time.Sub(r.Began)
+			c.Worst, c.status = model.Listener{ID: l.ID, Port: l.Port}, model.StatusOK // as observed next
 		}
 		r.courses[k] = c
 	}
 	return c
+}
+
+// takeOver is the course that continues: a port on which nothing listens any more has that of its last listener, and
+// a listener that is the first there that of the port.
+func (r *Recorder) takeOver(k key, l *model.Listener) *Course {
+	if l.Listening() {
+		none := key{model.ListenerID{NetNS: k.id.NetNS}, k.port}
+		c := r.courses[none]
+		if c != nil {
+			delete(r.courses, none)
+			r.courses[k] = c
+		}
+		return c
+	}
+	var last *Course
+	for other, c := range r.courses {
+		if other.port == k.port && other.id.NetNS == k.id.NetNS && (last == nil || c.latest.attempts() > last.latest.attempts()) {
+			last = c
+		}
+	}
+	return last
 }
 
 // Observe adds a snapshot.
@@ -62,7 +98,7 @@ func (r *Recorder) Observe(s *model.Snapshot) {
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		if c := r.course(s, l); c != nil {
-			c.observe(s, l, s.Time.Sub(r.Began))
+			c.observe(r, s, l)
 		}
 	}
 	r.Last = s

@@ -19,6 +19,7 @@ type script struct {
 	opens    uint64
 	recorder *loadtest.Recorder
 	idle     int // connections between two requests
+	refused  uint64
 }
 
 func begin() *script {
@@ -44,7 +45,7 @@ func (s *script) snapshot() *model.Snapshot {
 	}
 	l.Totals.Dropped, l.Totals.Clients = dropped, new(*l.Totals.Clients)
 	return &model.Snapshot{
-		Time: s.at, Listeners: []model.Listener{l},
+		Time: s.at, Listeners: []model.Listener{l}, Targets: []model.Target{{Port: 8080, NetNS: 1, Refused: new(s.refused)}},
 		NetNS: []model.NetNS{{ID: 1, Counters: model.Counters{"PassiveOpens": s.opens}, Sysctl: map[string]int{"tcp_syncookies": 1, "somaxconn": 4096}}},
 	}
 }

@@ -237,6 +237,9 @@ type little struct {
 
 func (y *little) add(c *Course, i int) {
 	p := &c.Points[i]
+	if p.Down {
+		return
+	}
 	y.answered, y.span = y.answered+float64(p.Answered), y.span+c.span(i, i).Seconds()
 	if p.Fresh {
 		y.busy, y.inside, y.read = y.busy+float64(p.Busy), y.inside+float64(p.Connections-p.Waiting), y.read+1

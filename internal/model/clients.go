@@ -53,10 +53,10 @@ type FirstResponses struct {
 }
 
 func (r FirstResponses) sub(before FirstResponses) FirstResponses {
-	r.Count -= before.Count
+	r.Count = less(r.Count, before.Count)
 	r.Sum -= before.Sum
 	for i := range r.Buckets {
-		r.Buckets[i] -= before.Buckets[i]
+		r.Buckets[i] = less(r.Buckets[i], before.Buckets[i])
 	}
 	return r
 }
@@ -137,10 +137,10 @@ type ClientAnswers struct {
 }
 
 func (a ClientAnswers) sub(before ClientAnswers) ClientAnswers {
-	a.Answered -= before.Answered
-	a.Unanswered -= before.Unanswered
-	a.Checks -= before.Checks
-	a.Unclear -= before.Unclear
+	a.Answered = less(a.Answered, before.Answered)
+	a.Unanswered = less(a.Unanswered, before.Unanswered)
+	a.Checks = less(a.Checks, before.Checks)
+	a.Unclear = less(a.Unclear, before.Unclear)
 	return a
 }
 
@@ -156,20 +156,25 @@ func (a ClientAnswers) add(other ClientAnswers) ClientAnswers {
 // Sub is what was counted since before.
 func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	for o := range t.Outcomes {
-		t.Outcomes[o] -= before.Outcomes[o]
+		t.Outcomes[o] = less(t.Outcomes[o], before.Outcomes[o])
 	}
-	t.Begun -= min(t.Begun, before.Begun)
-	t.LetIn -= before.LetIn
-	t.LetInLate -= before.LetInLate
+	t.Begun = less(t.Begun, before.Begun)
+	t.LetIn = less(t.LetIn, before.LetIn)
+	t.LetInLate = less(t.LetInLate, before.LetInLate)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
-	t.Untracked -= before.Untracked
-	t.Delays.Count -= before.Delays.Count
+	t.Untracked = less(t.Untracked, before.Untracked)
+	t.Delays.Count = less(t.Delays.Count, before.Delays.Count)
 	t.Delays.Sum -= before.Delays.Sum
 	for i := range t.Delays.Buckets {
-		t.Delays.Buckets[i] -= before.Delays.Buckets[i]
+		t.Delays.Buckets[i] = less(t.Delays.Buckets[i], before.Delays.Buckets[i])
 	}
 	return t
+}
+
+// less is never below zero: a counter may have begun again.
+func less(now, before uint64) uint64 {
+	return now - min(now, before)
 }
 
 // Add is both together.
@@ -231,6 +236,8 @@ type Clients struct {
 	// RefusedAt is the address at which the latest of the refused asked, zero where none was or
 	// it is not known.
 	RefusedAt netip.AddrPort
+	// RefusedBefore: it has not listened for long, and the refused had come before.
+	RefusedBefore bool
 	// Losers are the addresses from which most clients were turned away lately.
 	Losers []ClientSource
 	// Balancer is the one address that at least every second client comes from.

@@ -26,6 +26,8 @@ const (
 	// long as a list is then made each maxListGap.
 	changePart = 0.02
 	maxListGap = time.Second
+	// returnsIn is for how long a listener that has closed is looked for with changePart.
+	returnsIn = 5 * time.Minute
 	// arrivalsPart is the same while pods arrive: a name is to be there two seconds after its server.
 	arrivalsPart = 0.05
 	// arrivalsEvery is how often it is asked whether pods have arrived.
@@ -225,6 +227,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 	timer := time.NewTimer(s.nap(due))
 	defer timer.Stop()
 	ring, last, gap := s.bells.list, s.options().Now(), soonest
+	var closed time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -263,6 +266,9 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
 		if s.list.Load().Unnamed {
 			rest = min(rest, max(gap, maxListGap))
+		}
+		if closed = s.list.Load().DownSince(closed); !closed.IsZero() && last.Sub(closed) < returnsIn {
+			rest = min(rest, cputime.Rest(cost, 0, changePart))
 		}
 		due = time.Now().Add(max(s.options().ScanInterval, rest))
 		if settling {

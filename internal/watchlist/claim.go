@@ -133,7 +133,7 @@ func (r *Rules) filter(all []*Candidate) (kept []*Candidate, note string) {
 			kept = append(kept, c)
 		}
 	}
-	if len(kept) > 0 || r.silentWatch() {
+	if len(kept) > 0 || r.silentWatch() || r.remembers() {
 		return kept, ""
 	}
 	if r.AllNamespaces {
@@ -143,6 +143,11 @@ func (r *Rules) filter(all []*Candidate) (kept []*Candidate, note string) {
 		return slices.Clone(all), "no Tomcat found, and nothing listens in this network namespace"
 	}
 	return slices.Clone(all), "no Tomcat found: showing everything that listens"
+}
+
+// remembers reports whether one of them has had a server that is expected to come back.
+func (r *Rules) remembers() bool {
+	return r.Remember && slices.ContainsFunc(r.Namespaces, func(ns ScopedNamespace) bool { return len(ns.Served) > 0 })
 }
 
 // silentWatch reports whether one of them has listeners that are watched.

@@ -16,13 +16,22 @@ func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) 
 		if ns.Silent {
 			continue
 		}
-		for _, sel := range r.Selectors {
-			t := model.Target{Port: sel.Port, NetNS: ns.ID}
-			if !r.mayExpect(sel, ns) || slices.ContainsFunc(out, t.Same) {
-				continue
+		add := func(port uint16) {
+			t := model.Target{Port: port, NetNS: ns.ID}
+			if !slices.ContainsFunc(out, t.Same) {
+				t.Up = slices.ContainsFunc(all, func(c *Candidate) bool { return c.ID.NetNS == ns.ID && c.Port() == port })
+				out = append(out, t)
 			}
-			t.Up = slices.ContainsFunc(all, func(c *Candidate) bool { return c.ID.NetNS == ns.ID && c.Port() == sel.Port })
-			out = append(out, t)
+		}
+		for _, sel := range r.Selectors {
+			if r.mayExpect(sel, ns) {
+				add(sel.Port)
+			}
+		}
+		if r.Remember {
+			for _, port := range slices.Sorted(maps.Keys(ns.Served)) {
+				add(port)
+			}
 		}
 	}
 	nowhere, notes := r.nowhere(all)

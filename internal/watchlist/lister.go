@@ -277,7 +277,7 @@ func (r *listing) watch(kept []*Candidate) {
 			r.miss.Add(model.Unavailable{What: fmt.Sprintf("counters of network namespace %d", n.ID), Why: err.Error()})
 			continue
 		}
-		if c.Expected() {
+		if c.Expected() || r.opt.Remember && c.Discovered.Kind().Limits {
 			n.Served[c.Port()] = true
 		}
 		lists[n.ID] = append(lists[n.ID], namespace.Listening{ID: c.ID, Members: c.Members})

@@ -60,7 +60,7 @@ func (p *Namespaces) enter(pid int, window time.Duration) (*namespace.Namespace,
 
 // scope is what the selectors have to know of them.
 func (p *Namespaces) scope(o *Options, silent map[uint64]bool, oneShot bool) Scope {
-	out := Scope{Namespace: p.homes, AllNamespaces: o.AllNamespaces, Hidden: p.Search.Hidden, OneShot: oneShot}
+	out := Scope{Namespace: p.homes, AllNamespaces: o.AllNamespaces, Hidden: p.Search.Hidden, OneShot: oneShot, Remember: o.Remember}
 	for _, n := range p.All {
 		out.Namespaces = append(out.Namespaces, ScopedNamespace{
 			ID: n.ID, General: n.General, Silent: silent[n.ID], Watches: n.Watches(), Served: n.Served,

@@ -17,6 +17,8 @@ type Options struct {
 	Ports []uint16 // expected ports; their absence is a finding
 	PIDs  []int    // only the listeners of these processes, in their namespaces
 	All   bool     // every listener, not only Tomcat's
+	// Remember has each port on which a server was found expected from then on.
+	Remember bool
 
 	// Targets have settings of their own. Their ports are expected, too.
 	Targets []Target

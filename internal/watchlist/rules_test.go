@@ -178,6 +178,11 @@ func TestExpected(t *testing.T) {
 			scope: func(s *Scope) { node(s); s.Namespaces[1].Served = map[uint16]bool{8080: true} },
 			want:  []model.Target{{Port: 8080, NetNS: pod}},
 		},
+		"another that was found, and has closed": {
+			scope: func(s *Scope) { s.Remember, s.Namespaces[0].Served = true, map[uint16]bool{8081: true} },
+			all:   []*Candidate{listener(home, 8080, 5)},
+			want:  []model.Target{{Port: 8080, NetNS: home, Up: true}, {Port: 8081, NetNS: home}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, notes := rules(Select([]uint16{8080}, nil, false, nil), tt.scope).Expected(tt.all)

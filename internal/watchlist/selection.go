@@ -109,6 +109,7 @@ type Scope struct {
 	AllNamespaces bool           // every one that has a process
 	Hidden        int            // of these, those that may not be entered
 	OneShot       bool           // no further snapshot follows
+	Remember      bool           // what has had a server is expected
 }
 
 // ScopedNamespace is one of them.

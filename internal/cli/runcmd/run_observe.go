@@ -26,6 +26,10 @@ const firstSnapshot = 15 * time.Second
 // firstCount is how long it waits for the first that counts clients.
 const firstCount = 3 * time.Second
 
+// decidedIn is how soon after the command's end its last clients are known of: a snapshot before that may show none of
+// them.
+const decidedIn = time.Second
+
 // runWindow is what a verdict of the course spans: a status that outlives its losses would
 // blur when a limit was reached.
 const runWindow = 5 * time.Second
@@ -35,6 +39,7 @@ type observed struct {
 	recorder *loadtest.Recorder // nil where nothing could be observed; err says why
 	err      error
 	lasted   time.Duration
+	found    bool // no port was asked for
 
 	snapshots chan *model.Snapshot
 	stop      context.CancelFunc
@@ -75,7 +80,7 @@ func (w *observed) begin(counts bool) {
 	for {
 		select {
 		case s := <-w.snapshots:
-			w.recorder = loadtest.NewRecorder(s)
+			w.record(s)
 			if !counts || counted(s) {
 				return
 			}
@@ -93,16 +98,23 @@ func (w *observed) begin(counts bool) {
 	}
 }
 
+// record begins with a snapshot.
+func (w *observed) record(s *model.Snapshot) {
+	w.recorder = loadtest.NewRecorder(s)
+	w.recorder.Found = w.found
+}
+
 // counted reports whether clients are counted, or will not be.
 func counted(s *model.Snapshot) bool {
-	listening := false
+	if len(s.Listeners)+len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(t model.Target) bool { return t.Refused != nil }) {
+		return true
+	}
 	for i := range s.Listeners {
-		listening = listening || s.Listeners[i].Listening()
 		if s.Listeners[i].Totals.Clients != nil {
 			return true
 		}
 	}
-	return !listening || slices.ContainsFunc(s.Unavailable, func(u model.Unavailable) bool {
+	return slices.ContainsFunc(s.Unavailable, func(u model.Unavailable) bool {
 		return strings.HasPrefix(u.What, "clients by outcome")
 	})
 }
@@ -110,7 +122,8 @@ func counted(s *model.Snapshot) bool {
 func (w *observed) open(o *runOptions) error {
 	opt := schedule.Defaults()
 	o.Options(&opt)
-	opt.MaxListeners, opt.Window = 0, runWindow
+	opt.MaxListeners, opt.Window, opt.Remember = 0, runWindow, true
+	w.found = len(o.Ports) == 0
 	var err error
 	if w.source, err = command.NewScheduler(opt); err != nil {
 		return err
@@ -137,11 +150,11 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 		select {
 		case s := <-w.snapshots:
 			if w.recorder == nil {
-				w.recorder = loadtest.NewRecorder(s)
+				w.record(s)
 			}
 			w.recorder.Observe(s)
 			progress.show(w.recorder)
-			if settled != nil && w.recorder.Open() == 0 {
+			if settled != nil && s.Time.Sub(w.recorder.Began) >= w.recorder.Ended+decidedIn && w.recorder.Open() == 0 {
 				return code
 			}
 		case code = <-ended:

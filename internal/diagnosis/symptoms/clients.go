@@ -196,7 +196,7 @@ func (s *Symptoms) Refused() uint64 {
 
 // Rejected means that clients were refused at an address that was listened on all the time.
 func (s *Symptoms) Rejected() bool {
-	return s.Refused() > 0 && s.Closed == nil && s.Before != nil && s.Before.Inode == s.Now.Inode &&
+	return s.Refused() > 0 && !s.Clients().RefusedBefore && s.Closed == nil && s.Before != nil && s.Before.Inode == s.Now.Inode &&
 		s.Now.Recent == nil && Covers(s.Now, s.Clients())
 }
 

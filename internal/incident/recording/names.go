@@ -68,7 +68,7 @@ func modelNames() []named {
 		of[model.Lately]("Span Losses Delta"),
 		of[model.Recent]("Began Ended Over Latest ClientsTurnedAway Packets QueueResets Cause"),
 		of[model.Clients]("ClientTotals Waits Observed Waiting Settling Stalling Estimated PacketsLost AfterDrops " +
-			"RefusedAt Losers Balancer Proxies Flood Arrivals"),
+			"RefusedAt RefusedBefore Losers Balancer Proxies Flood Arrivals"),
 		of[model.ClientTotals]("Outcomes Begun LetIn LetInLate Answers Delays Responses Untracked"),
 		of[model.ClientAnswers]("Known Why Answered Unanswered Checks Unclear"),
 		of[model.ConnectDelays]("Count Sum Bounds Buckets"),

@@ -143,11 +143,13 @@ func What(l *api.RunListener) string {
 	case l.Status == model.StatusDown.String() && l.Connections == 0 && (c == nil || c.Offered == 0):
 		return "Nothing listened: who came then was refused."
 	case c != nil && c.Offered == 0:
-		return "No client connected."
+		return "No client connected." + runDown(l)
 	case c != nil && c.TurnedAway == 0:
-		return fmt.Sprintf("%s got an answer%s.%s", phrase.Capital(runAll(c)), runOpen(c), runChecks(c))
+		return fmt.Sprintf("%s got an answer%s.%s%s", phrase.Capital(runAll(c)), runOpen(c), runChecks(c), runDown(l))
+	case c != nil && c.Refused == c.Offered:
+		return fmt.Sprintf("Nothing listened: %s %s refused.", runAll(c), phrase.Verb(c.Refused, "was", "were"))
 	case c != nil:
-		return fmt.Sprintf("%s of %s got no answer: %s%s.%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c))
+		return fmt.Sprintf("%s of %s got no answer: %s%s.%s%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c), runDown(l))
 	case l.DroppedPackets > 0:
 		return fmt.Sprintf("%s of clients %s dropped; %s. How many clients that were is not known without CAP_NET_RAW.",
 			phrase.Count(l.DroppedPackets, "packet"), phrase.Verb(l.DroppedPackets, "was", "were"), runMade(l))
@@ -185,6 +187,14 @@ func runOpen(c *api.RunClients) string {
 		return fmt.Sprintf(" (what became of %s more is not known)", phrase.Number(n))
 	}
 	return ""
+}
+
+// runDown is for how long nothing listened, as while a server is restarted.
+func runDown(l *api.RunListener) string {
+	if l.DownSeconds == 0 {
+		return ""
+	}
+	return " Nothing listened for " + inSeconds(l.DownSeconds) + "."
 }
 
 // runEnds are the ways in which clients were turned away.

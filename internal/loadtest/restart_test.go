@@ -1,0 +1,119 @@
+package loadtest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/loadtest"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// down is a second in which nothing listened, and these were refused.
+func (s *script) down(refused int) {
+	s.at = s.at.Add(time.Second)
+	s.refused += uint64(refused)
+	snap := s.snapshot()
+	l := model.Listener{
+		ID: model.ListenerID{NetNS: 1}, Port: s.listener.Port, Expected: true, Losses: &model.Losses{Clients: &model.Clients{}},
+		Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseNoListener},
+	}
+	snap.Retired = []model.RetainedTotals{{ID: s.listener.ID, Totals: snap.Listeners[0].Totals}}
+	snap.Listeners = []model.Listener{l}
+	s.recorder.Observe(snap)
+}
+
+// A server that is restarted is one listener of the run: who was refused meanwhile is counted, for how long
+// nothing listened is known, and that is no limit.
+func TestARestart(t *testing.T) {
+	s := begin()
+	for range 6 {
+		s.second(40, 2)
+	}
+	for range 4 {
+		s.down(50)
+	}
+	known := s.listener.Totals.Clients.Answers
+	s.listener.Connector = nil // of a new process it takes a moment
+	s.listener.Totals.Clients.Answers = model.ClientAnswers{}
+	s.listener.Totals.Clients.Outcomes[model.ClientConnected] += 40
+	s.at = s.at.Add(time.Second)
+	s.recorder.Observe(s.snapshot())
+	known.Answered += 40
+	s.listener.Connector, s.listener.Totals.Clients.Answers = &model.Connector{MaxThreads: setting(4), MaxConnections: setting(20)}, known
+	for range 4 {
+		s.second(40, 2)
+	}
+	r := s.result(t)
+	require.EqualValues(t, 200, r.Clients.Outcomes[model.ClientRefused])
+	require.EqualValues(t, 200, r.Clients.TurnedAway)
+	require.EqualValues(t, 640, r.Clients.Offered)
+	require.EqualValues(t, 440, r.Clients.Served)
+	require.Zero(t, r.Clients.Open)
+	require.Equal(t, 4*time.Second, r.Down)
+	require.Equal(t, model.StatusDown, r.Status)
+	require.Equal(t, model.CauseNoListener, r.Cause)
+	require.True(t, r.Latest.Listening(), "named as the listener that it is")
+	require.Nil(t, r.First)
+	require.False(t, r.Knee.Reached, "clients are refused at any rate")
+	require.InDelta(t, 40, r.Knee.Rate, 1)
+	for _, p := range r.Points {
+		require.LessOrEqual(t, p.Answered, uint64(80))
+	}
+}
+
+// A limit that turned more clients away is the cause, and that nothing listened is said all the same.
+func TestARestartBesideALimit(t *testing.T) {
+	s := begin()
+	for range 5 {
+		s.overloaded(40, 20)
+	}
+	s.listener.Verdict = model.Verdict{}
+	s.down(3)
+	s.second(40, 2)
+	r := s.result(t)
+	require.Equal(t, model.CauseMaxConnections, r.Cause)
+	require.Equal(t, model.StatusDown, r.Status)
+	require.Equal(t, time.Second, r.Down)
+	require.EqualValues(t, 103, r.Clients.TurnedAway)
+}
+
+// A server that was found, and closes with the test that started it, is none that is down: nobody was refused.
+func TestAServerThatMayClose(t *testing.T) {
+	closes := func(change func(*loadtest.Recorder), refused int) *loadtest.Result {
+		s := begin()
+		change(s.recorder)
+		for range 6 {
+			s.second(40, 2)
+		}
+		for range 3 {
+			s.down(refused)
+		}
+		return s.result(t)
+	}
+	found := func(r *loadtest.Recorder) { r.Found = true }
+	require.Equal(t, model.StatusOK, closes(found, 0).Status)
+	require.Zero(t, closes(found, 0).Down)
+	require.Equal(t, model.StatusDown, closes(found, 1).Status)
+	require.Equal(t, model.StatusOK, closes(func(r *loadtest.Recorder) { r.Ended = 6 * time.Second }, 0).Status, "the load is over")
+	require.Equal(t, model.StatusDown, closes(func(*loadtest.Recorder) {}, 0).Status, "its port was asked for")
+}
+
+// Who asks before a server listens for the first time is refused by nobody else.
+func TestAServerThatStartsLate(t *testing.T) {
+	s := begin()
+	empty := s.snapshot()
+	empty.Listeners = []model.Listener{{ID: model.ListenerID{NetNS: 1}, Port: 8080, Expected: true, Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseNoListener}}}
+	s.recorder = loadtest.NewRecorder(empty)
+	for range 3 {
+		s.down(2)
+	}
+	for range 6 {
+		s.second(40, 2)
+	}
+	r := s.result(t)
+	require.EqualValues(t, 6, r.Clients.Outcomes[model.ClientRefused])
+	require.EqualValues(t, 240, r.Clients.Served)
+	require.Equal(t, 4*time.Second, r.Down)
+}
