@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -265,4 +266,82 @@ func TestRunOfARestart(t *testing.T) {
 	require.Nil(t, l.FirstLimit)
 	require.Contains(t, log.String(), "7 were refused")
 	require.NotContains(t, log.String(), "firewall")
+}
+
+// settling is tcpdiag run whose command has ended with 3, and of whose two clients it is not known how they end.
+func settling(t *testing.T, ns *nettest.NS, log *os.File) *exec.Cmd {
+	var addr netip.AddrPort
+	ns.Do(func() { addr = nettest.Listen(t, nettest.ListenOptions{Backlog: watchedBacklog}).Addr })
+	cmd := ns.Command(os.Args[0], "run", "--quiet", "--port", strconv.Itoa(int(addr.Port())), "--settle", "1m", "--", "sh", "-c", "echo started; read line; exit 3")
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd.Stderr = log
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_, err = out.Read(make([]byte, 8))
+	require.NoError(t, err)
+	ns.Do(func() { nettest.Queue(t, addr, 2) }) // nobody accepts them
+	time.Sleep(time.Second)
+	_, err = in.Write([]byte("end\n"))
+	require.NoError(t, err)
+	time.Sleep(time.Second) // what comes with the command's end is what ended it
+	return cmd
+}
+
+// Who does not want to wait until the last clients are settled has the answer at once.
+func TestRunIsToldNotToSettle(t *testing.T) {
+	ns := nettest.Namespace(t)
+	for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+			require.NoError(t, err)
+			defer log.Close()
+			cmd := settling(t, ns, log)
+			began, over := time.Now(), make(chan struct{})
+			go func() { _ = cmd.Wait(); close(over) }()
+			for ended := false; !ended; {
+				require.NoError(t, cmd.Process.Signal(signal))
+				select {
+				case <-over:
+					ended = true
+				case <-time.After(20 * time.Second): // it came as the command ended, on a machine as busy as that
+				}
+			}
+			text, err := os.ReadFile(log.Name())
+			require.NoError(t, err)
+			require.Equal(t, 3, cmd.ProcessState.ExitCode(), string(text))
+			require.Contains(t, string(text), "exit code 3")
+			require.Less(t, time.Since(began), 50*time.Second, "it settles for a minute")
+		})
+	}
+}
+
+// A second signal ends it, whatever it is busy with: here nobody reads what it has to say.
+func TestRunIsEndedWhileItSettles(t *testing.T) {
+	ns := nettest.Namespace(t)
+	unread, log, err := os.Pipe()
+	require.NoError(t, err)
+	defer unread.Close()
+	defer log.Close()
+	require.NoError(t, log.SetWriteDeadline(time.Now().Add(time.Second)))
+	for err == nil {
+		_, err = log.Write(make([]byte, 4096))
+	}
+	cmd := settling(t, ns, log)
+	over := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(over) }()
+	for ended := false; !ended; {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-over:
+			ended = true
+		case <-time.After(time.Second):
+		}
+	}
+	status, is := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	require.True(t, is)
+	require.True(t, status.Signaled(), "%v", cmd.ProcessState)
 }

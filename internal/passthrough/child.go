@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // The exit codes are those of env, timeout and docker run, which no load tool uses.
@@ -27,7 +29,14 @@ type Child struct {
 	signals chan os.Signal
 	// Ended has its exit code when it has: its own, 128+n where signal n ended it.
 	Ended chan int
+	// Late has the first SIGINT or SIGTERM that came after that: it is for who stands before the command. The next
+	// one has its default action.
+	Late chan os.Signal
+	over atomic.Int64 // when the command ended, in nanoseconds; 0 while it runs
 }
+
+// sameAs: a signal within this time of the command's end is the one that ended it, as Ctrl-C reaches both.
+const sameAs = 250 * time.Millisecond
 
 // StartError is a command that could not be started, with its exit code.
 type StartError struct {
@@ -50,7 +59,7 @@ func Start(args []string) (*Child, error) {
 	cmd := exec.CommandContext(context.Background(), path, args[1:]...) // nothing ends it but itself and signals
 	cmd.Args[0] = args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c := &Child{cmd: cmd, signals: make(chan os.Signal, 8), Ended: make(chan int, 1)}
+	c := &Child{cmd: cmd, signals: make(chan os.Signal, 8), Ended: make(chan int, 1), Late: make(chan os.Signal, 1)}
 	signal.Notify(c.signals, passedOn()...) // before the start: a signal between the two is not lost
 	if err := cmd.Start(); err != nil {
 		signal.Stop(c.signals)
@@ -59,6 +68,7 @@ func Start(args []string) (*Child, error) {
 	go c.pass()
 	go func() {
 		_ = cmd.Wait()
+		c.over.Store(time.Now().UnixNano())
 		c.Ended <- exitCodeOf(cmd.ProcessState)
 	}()
 	return c, nil
@@ -69,10 +79,25 @@ func Start(args []string) (*Child, error) {
 // Ctrl-C ends most load tools at once.
 func (c *Child) pass() {
 	for s := range c.signals {
+		if over := c.over.Load(); over != 0 {
+			c.late(s, time.Since(time.Unix(0, over)))
+			continue
+		}
 		if typed(s) && inForeground() {
 			continue
 		}
 		_ = c.cmd.Process.Signal(s)
+	}
+}
+
+// late takes a signal that came after the command's end.
+func (c *Child) late(s os.Signal, after time.Duration) {
+	if (s == os.Interrupt || s == syscall.SIGTERM) && after >= sameAs {
+		signal.Stop(c.signals)
+		select {
+		case c.Late <- s:
+		default:
+		}
 	}
 }
 

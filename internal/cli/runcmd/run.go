@@ -51,7 +51,8 @@ highest rate at which nobody was turned away, and the smallest settings that
 would have served this load.
 
 COMMAND keeps its input, output, terminal and signals; the answer is written to
-standard error when it has ended. Its exit code is the command's own (128+n for
+standard error when it has ended and its last clients are settled (Ctrl-C or
+SIGTERM then: at once). Its exit code is the command's own (128+n for
 signal n). Only where that is 0 and --fail-on is met it is 10 (warning), 11
 (saturated), 12 (losing) or 13 (down). 125: tcpdiag itself failed, COMMAND ran
 all the same if it could be started; 126: it could not be started; 127: there is
@@ -134,7 +135,7 @@ func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) erro
 	ctx = context.WithoutCancel(ctx)
 	var docs []api.Run
 	for i := range o.repeat {
-		doc, err := o.once(ctx, log, args)
+		doc, err := o.once(ctx, ended.Done(), log, args)
 		if err != nil {
 			return err
 		}
@@ -152,9 +153,14 @@ func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) erro
 }
 
 // once runs the command, and returns what was seen meanwhile.
-func (o *runOptions) once(ctx context.Context, log io.Writer, args []string) (doc api.Run, err error) {
-	w := o.observe(ctx)
+func (o *runOptions) once(ctx context.Context, stopped <-chan struct{}, log io.Writer, args []string) (doc api.Run, err error) {
+	w := o.observe(ctx, stopped)
 	defer w.close()
+	select {
+	case <-stopped:
+		return doc, &command.RunError{Code: ExitFailed, Err: errors.New("ended by a signal before the command was started")}
+	default:
+	}
 	if w.err != nil {
 		fmt.Fprintf(log, "tcpdiag: nothing is observed, the command runs all the same: %v\n", w.err)
 	}

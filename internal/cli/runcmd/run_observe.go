@@ -49,7 +49,7 @@ type observed struct {
 }
 
 // observe begins, and returns with the first snapshot.
-func (o *runOptions) observe(ctx context.Context) *observed {
+func (o *runOptions) observe(ctx context.Context, stopped <-chan struct{}) *observed {
 	w := &observed{ended: make(chan struct{}), snapshots: make(chan *model.Snapshot), stop: func() {}}
 	if w.err = w.open(o); w.err != nil {
 		close(w.ended)
@@ -69,13 +69,13 @@ func (o *runOptions) observe(ctx context.Context) *observed {
 			w.err = err
 		}
 	}()
-	w.begin(o.Handshakes != clients.Off)
+	w.begin(stopped, o.Handshakes != clients.Off)
 	return w
 }
 
 // begin waits for the first snapshot, and for the first that counts clients where they
 // may be counted: the taps open when it is known which ports to follow.
-func (w *observed) begin(counts bool) {
+func (w *observed) begin(stopped <-chan struct{}, counts bool) {
 	late, first := time.After(firstSnapshot), true
 	for {
 		select {
@@ -88,6 +88,8 @@ func (w *observed) begin(counts bool) {
 				late, first = time.After(firstCount), false
 			}
 		case <-w.ended:
+			return
+		case <-stopped:
 			return
 		case <-late:
 			if w.recorder == nil {
@@ -165,6 +167,8 @@ func (w *observed) follow(c *passthrough.Child, o *runOptions, log io.Writer) (c
 			w.recorder.Ended = time.Since(w.recorder.Began)
 			settled = time.After(max(o.settle, 0))
 		case <-settled:
+			return code
+		case <-c.Late: // whoever waits has the answer now
 			return code
 		}
 	}
