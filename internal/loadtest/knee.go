@@ -99,7 +99,7 @@ func (c *Course) restarts(i int) bool {
 }
 
 // late reports whether clients waited longer than slo: by the first bytes of those that are
-// measured, or by Little's law: those inside, divided by those that are answered a second.
+// measured, or by Little's law over that time: those inside, divided by those that are answered a second.
 func (c *Course) late(i int, slo time.Duration) bool {
 	if slo == 0 {
 		return false
@@ -115,6 +115,12 @@ func (c *Course) late(i int, slo time.Duration) bool {
 	}
 	var inside, answered float64
 	from := max(0, i-full+1)
+	for from > 0 && c.span(from, i) < slo {
+		from--
+	}
+	if c.span(from, i) < slo { // nobody can have waited for longer
+		return false
+	}
 	for j := from; j <= i; j++ {
 		q := &c.Points[j]
 		if q.Busy < 0 || q.Waiting < 0 || q.Status < model.StatusSaturated {

@@ -212,3 +212,22 @@ func TestCauseOfThoseLostMuchLater(t *testing.T) {
 	require.Equal(t, model.StatusLosing, got.Status)
 	require.Equal(t, model.CauseNone, got.Cause)
 }
+
+// Nobody can have waited for longer than it took, however few were answered meanwhile.
+func TestKneeIsNotLateBetweenTwoRounds(t *testing.T) {
+	s := begin()
+	for i := range 20 {
+		s.listener.Verdict = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxThreads}
+		n := 0
+		switch i % 8 {
+		case 6:
+			n = 1
+		case 7:
+			n = 199
+		}
+		s.second(n, 200)
+	}
+	late := func(slo time.Duration) bool { return s.recorder.Results(slo)[0].Knee.Late }
+	require.False(t, late(12*time.Second), "a request takes 8 s")
+	require.True(t, late(4*time.Second))
+}

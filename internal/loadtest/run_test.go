@@ -298,3 +298,48 @@ func TestSettingsForClientsWhoLeave(t *testing.T) {
 	require.Greater(t, left.Limits.Threads, patient.Limits.Threads)
 	require.GreaterOrEqual(t, left.Twice.Threads, 2*left.Limits.Threads-1, "the same patience")
 }
+
+// Of requests that began together none ends in most seconds: what is answered between two rounds says nothing of
+// how long one takes.
+func TestSettingsOfLongRequests(t *testing.T) {
+	s := begin()
+	s.listener.Connector.MaxThreads, s.listener.Connector.MaxConnections = setting(200), setting(200)
+	s.listener.AcceptQueue.Limit = 300
+	for i := range 42 {
+		s.listener.Verdict = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxConnections}
+		s.listener.AcceptQueue.Length = 301
+		s.listener.Totals.Clients.Outcomes[model.ClientGaveUp] += 10
+		ended := 0
+		switch i % 8 {
+		case 6:
+			ended = 1
+		case 7:
+			ended = 199
+		}
+		s.second(ended, 200)
+	}
+	r := s.result(t)
+	require.NotNil(t, r.Settings, r.Unplanned)
+	require.InDelta(t, 8, r.Settings.Load.ServiceTime.Seconds(), 3)
+}
+
+// A test that ends before its requests do knows of the few that ended, and not how long one takes.
+func TestNoSettingsOfATestThatIsTooShort(t *testing.T) {
+	short := func(ended ...int) *loadtest.Result {
+		s := begin()
+		for _, n := range ended {
+			s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxThreads}
+			s.listener.Totals.Clients.Outcomes[model.ClientGaveUp] += 50
+			s.listener.AcceptQueue.Length = 5
+			s.second(n, 60)
+		}
+		return s.result(t)
+	}
+	r := short(0, 1, 0, 2, 0, 8)
+	require.Nil(t, r.Settings)
+	require.Equal(t, "only 11 requests ended while 60 were in service at a time: how long one takes is not known", r.Unplanned)
+	r = short(0, 1, 0, 2, 0, 1)
+	require.Nil(t, r.Settings)
+	require.Contains(t, r.Unplanned, "only 4 requests ended")
+	require.NotNil(t, short(0, 60, 0, 60, 0, 60).Settings)
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
@@ -38,8 +39,13 @@ const (
 	pause        = 250 * time.Millisecond
 	longestPause = time.Second
 	// slowOver is over how long a server may be slower than it is on average: queues have no room for
-	// what comes meanwhile.
-	slowOver = 3 * time.Second
+	// what comes meanwhile. slowRounds is how many requests each thread ends in that time at least: requests
+	// that began together end together, and nobody is answered in between.
+	slowOver   = 3 * time.Second
+	slowRounds = 4
+	// leastEnded is how many requests have to end, and at least one for each in service: of fewer the time that
+	// one takes is not known.
+	leastEnded = 10
 	// mostSimulated bounds the clients of a simulation: it is run some dozens of times.
 	mostSimulated = 20_000
 )
@@ -212,8 +218,11 @@ func (r *Result) times() (t times, err error) {
 	for i := first; i <= last; i++ {
 		all.add(r.Course, i)
 	}
-	if all.read < leastBusy || all.busy == 0 {
+	switch {
+	case all.read < leastBusy || all.busy == 0:
 		return t, fmt.Errorf("the run was too short to know the time in service of a request")
+	case !all.known():
+		return t, fmt.Errorf("only %s ended while %.0f were in service at a time: how long one takes is not known", phrase.Count(uint64(all.answered), "request"), math.Ceil(all.busy/all.read))
 	}
 	service, held := all.times()
 	var full little
@@ -222,11 +231,11 @@ func (r *Result) times() (t times, err error) {
 			full.add(r.Course, i)
 		}
 	}
-	if full.read >= leastBusy { // fewer readings, and none of them missed what is shorter than the time between
+	if full.read >= leastBusy && full.known() { // fewer readings, and none of them missed what is shorter than the time between
 		s, h := full.times()
 		service, held = max(service, s), max(held, h)
 	}
-	return times{service: service, linger: max(0, held-service), slowness: r.slowness(first, last)}, nil
+	return times{service: service, linger: max(0, held-service), slowness: r.slowness(first, last, max(slowOver, slowRounds*service))}, nil
 }
 
 // little sums what was inside, and what came out of it.
@@ -246,6 +255,9 @@ func (y *little) add(c *Course, i int) {
 	}
 }
 
+// known reports whether as many requests ended as tell the time of one.
+func (y *little) known() bool { return y.answered >= max(leastEnded, y.busy/y.read) }
+
 func (y *little) times() (service, held time.Duration) {
 	of := func(sum float64) time.Duration {
 		return time.Duration(math.Round(sum/y.read*y.span/y.answered*1e6)) * time.Microsecond
@@ -253,9 +265,9 @@ func (y *little) times() (service, held time.Duration) {
 	return of(y.busy), of(y.inside)
 }
 
-// slowness is how many times as many are answered on average as over the slowest time, while a limit was
-// full. Who is answered at the end of one point may be counted in the next.
-func (r *Result) slowness(first, last int) float64 {
+// slowness is how many times as many are answered on average as over the slowest time that is as long as
+// long, while a limit was full. Who is answered at the end of one point may be counted in the next.
+func (r *Result) slowness(first, last int, long time.Duration) float64 {
 	var answered, least float64
 	var span time.Duration
 	for i := first + 1; i <= last; i++ {
@@ -264,10 +276,10 @@ func (r *Result) slowness(first, last int) float64 {
 		}
 		answered, span = answered+float64(r.Points[i].Answered), span+r.span(i, i)
 		from, sum := i, 0.
-		for from > first+1 && r.busy(from-1) && r.span(from, i) < slowOver {
+		for from > first+1 && r.busy(from-1) && r.span(from, i) < long {
 			from--
 		}
-		if r.span(from, i) < slowOver {
+		if r.span(from, i) < long {
 			continue
 		}
 		for _, p := range r.Points[from : i+1] {
