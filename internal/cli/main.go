@@ -92,6 +92,7 @@ Without a command it is tcpdiag snapshot.`,
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SuggestionsMinimumDistance = 2
 	o.flags(root)
-	root.AddCommand(newSnapshotCommand(), newWatchCommand(), runcmd.New(), agentcmd.New(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), command.NewDiscoverChildCommand(), newIDsCommand())
+	root.AddCommand(newSnapshotCommand(), newWatchCommand(), runcmd.New(), agentcmd.New(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newIDsCommand())
+	root.AddCommand(command.ChildCommands()...)
 	return root
 }

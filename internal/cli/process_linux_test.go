@@ -25,7 +25,7 @@ import (
 const mainVariable = "TCPDIAG_TEST_MAIN"
 
 func TestMain(m *testing.M) {
-	child := len(os.Args) > 1 && os.Args[1] == command.DiscoverChild // which gets no variable
+	child := len(os.Args) > 1 && (os.Args[1] == command.DiscoverChild || os.Args[1] == command.MemoryChild) // which get no variable
 	if os.Getenv(mainVariable) == "" && os.Getenv(victimVariable) == "" && !child {
 		os.Exit(m.Run())
 	}

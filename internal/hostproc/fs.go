@@ -25,6 +25,7 @@ type FS struct {
 	// kill(2) and /proc talk about the same process.
 	samePIDs bool
 	buffers  *procfile.Buffers
+	memory   Memory // nil: nobody reads that of processes
 }
 
 // NewFS opens the proc file system mounted at mount, usually "/proc".

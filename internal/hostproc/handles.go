@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 )
 
 const (
@@ -148,10 +147,8 @@ func (h Handle) words() ([]string, error) {
 		return nil, err
 	case len(text) > maxWords:
 		return nil, fmt.Errorf("%w (%d bytes)", ErrTooLong, maxWords)
-	case len(text) == 0:
-		return nil, nil
 	}
-	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00"), nil
+	return splitWords(text), nil
 }
 
 // Maps is the process's list of mappings from its beginning, as much as is read of it.

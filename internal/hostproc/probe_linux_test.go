@@ -17,6 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/memory"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/threads"
@@ -85,12 +86,16 @@ func childProbe(mount, arg string) error {
 	if err != nil {
 		return err
 	}
+	fs = fs.WithMemory(memory.Here{})
 	_, processErr := fs.Process(pid)
 	_, filesErr := openfiles.Count(fs, pid)
 	_, countErr := openfiles.Count(fs.Listing(), pid)
 	_, limitErr := openfiles.Limit(fs, pid)
-	_, cmdErr := fs.Cmdline(pid)
-	_, envErr := fs.Environ(pid)
+	_, cmdErr := fs.Cmdline("", pid)
+	environ, envErr := fs.OpenMemory("", pid, "environ")
+	if envErr == nil {
+		environ.Close()
+	}
 	counters, countersErr := netstat.OpenNetCounters(fs, pid)
 	if countersErr == nil {
 		_ = counters.Close()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/memory"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
@@ -90,7 +91,7 @@ func TestZombieIsGone(t *testing.T) {
 		return err == nil && p.Exited()
 	}, time.Minute, time.Millisecond)
 	require.ErrorIs(t, fs.SocketInodes(c.PID(), func(uint32) {}), ErrNoProcess)
-	args, err := fs.Cmdline(c.PID())
+	args, err := fs.Cmdline("", c.PID())
 	require.NoError(t, err)
 	require.Empty(t, args)
 }
@@ -127,10 +128,17 @@ func TestCmdlineAndEnviron(t *testing.T) {
 		cmd.Args = append(cmd.Args, "--server.port=8080", "", "a b")
 		cmd.Env = append(cmd.Env, "EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc")
 	})
-	args, err := fs.Cmdline(c.PID())
+	args, err := fs.Cmdline("", c.PID())
 	require.NoError(t, err)
 	require.Equal(t, []string{"/proc/self/exe", "--server.port=8080", "", "a b"}, args)
-	env, err := fs.Environ(c.PID())
+	_, err = fs.WithMemory(nil).Cmdline("", c.PID())
+	require.ErrorIs(t, err, ErrNotSupported, "nobody reads the memory of others")
+	p, err := fs.Process(c.PID())
+	require.NoError(t, err)
+	h, err := fs.Handles(c.PID(), p.StartTime)
+	require.NoError(t, err)
+	defer h.Close()
+	env, err := h.Environ()
 	require.NoError(t, err)
 	require.Equal(t, []string{"EMPTY=", "SERVER_PORT=9090", "WITH=a=b\nc"}, env[len(env)-3:])
 }
@@ -166,7 +174,7 @@ func realProc(t *testing.T) FS {
 	t.Helper()
 	fs, err := NewFS("/proc")
 	require.NoError(t, err)
-	return fs
+	return fs.WithMemory(memory.Here{})
 }
 
 func TestNetID(t *testing.T) {

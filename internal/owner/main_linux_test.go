@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/memory"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 )
 
@@ -192,7 +193,7 @@ func find(spec childSpec) error {
 	}
 	f := New(proc)
 	f.CommandLines(func(pid int, _ uint64) (out []uint16) { // as those whose work it is do
-		words, _ := proc.Cmdline(pid)
+		words, _ := proc.WithMemory(memory.Here{}).Cmdline("", pid)
 		for word := range strings.FieldsFuncSeq(strings.Join(words, " "), func(r rune) bool { return r < '0' || r > '9' }) {
 			if n, err := strconv.ParseUint(word, 10, 16); err == nil {
 				out = append(out, uint16(n))

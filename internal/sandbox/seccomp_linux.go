@@ -104,7 +104,7 @@ func argument(n uint32, test bpf.JumpTest, value uint32) []bpf.Instruction {
 // library's threads make for themselves.
 func harmless() []uint32 {
 	return []uint32{
-		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_LSEEK,
+		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_RECVMSG, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_LSEEK,
 		unix.SYS_FSTAT, unix.SYS_FSTATFS, unix.SYS_GETDENTS64, unix.SYS_READLINKAT, unix.SYS_GETXATTR, unix.SYS_FCNTL,
 		unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_BRK,
 		unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY,

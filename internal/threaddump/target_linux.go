@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 )
 
@@ -15,6 +16,8 @@ type jvm struct {
 	proc hostproc.FS
 	key  hostproc.ProcessKey
 	seen hostproc.Process
+	// owner is whose it is: the own user's, or in a container root's as well.
+	owner string
 }
 
 // find refuses every process but a running HotSpot JVM of the own user and group.
@@ -28,7 +31,8 @@ func find(proc hostproc.FS, key hostproc.ProcessKey) (*jvm, error) {
 	if j.seen, err = j.same(); err != nil {
 		return nil, err
 	}
-	vm, err := hsperf.VirtualMachineOf(proc, key.PID)
+	j.owner = cgroup.Owner(proc, key.PID)
+	vm, err := hsperf.VirtualMachineOf(proc, j.owner, key.PID)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, refuse("its memory mappings may not be read, by which a HotSpot JVM is recognised")
@@ -97,6 +101,6 @@ func (j *jvm) attachDisabled() bool {
 	if info, err := hsperf.Read(j.proc, j.key.PID); err == nil {
 		return strings.Contains(info.VMArgs, flag)
 	}
-	args, err := j.proc.Cmdline(j.key.PID)
+	args, err := j.proc.Cmdline(j.owner, j.key.PID)
 	return err != nil || strings.Contains(strings.Join(args, " "), flag)
 }

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/predict"
 	"github.com/tcpdiag/tcpdiag/internal/schedule"
@@ -87,7 +86,7 @@ func RegisterThreadDump(flags *pflag.FlagSet, value *bool, when string) {
 
 // DumpOnce asks the JVMs of the latest snapshot, and has another one made with what they say.
 func DumpOnce(ctx context.Context, s *schedule.Scheduler) error {
-	proc, err := hostproc.NewFS(ProcMount)
+	proc, err := openProc()
 	if err != nil {
 		return err
 	}
@@ -98,7 +97,7 @@ func DumpOnce(ctx context.Context, s *schedule.Scheduler) error {
 
 // FollowDumps asks the JVMs in trouble, for the agent's snapshots.
 func FollowDumps(s *schedule.Scheduler, log *slog.Logger) (*threaddump.Follower, error) {
-	proc, err := hostproc.NewFS(ProcMount)
+	proc, err := openProc()
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/config"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
-	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/kubelet"
@@ -136,7 +135,7 @@ func (l limits) Overrides() watchlist.Overrides {
 
 // NewScheduler opens the sources of a real machine.
 func NewScheduler(o schedule.Options) (*schedule.Scheduler, error) {
-	proc, err := hostproc.NewFS(ProcMount)
+	proc, err := openProc()
 	if err != nil {
 		return nil, err
 	}
@@ -216,30 +215,4 @@ func join[T uint16 | int](list []T) string {
 		words[i] = strconv.Itoa(int(v))
 	}
 	return strings.Join(words, ",")
-}
-
-// DiscoverChild is the hidden command that reads what one observed process wrote
-// and named; see examine.Serve.
-const DiscoverChild = "discover-child"
-
-// NewDiscoverChildCommand is that command.
-func NewDiscoverChildCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    DiscoverChild,
-		Short:  "Read one process's configuration (started by tcpdiag itself)",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			proc, err := hostproc.NewFS(ProcMount)
-			if err != nil {
-				return err
-			}
-			return examine.Serve(proc, cmd.InOrStdin(), cmd.OutOrStdout())
-		},
-	}
-}
-
-// children start this very program, also where its file was replaced.
-func children() *examine.Children {
-	return examine.NewChildren("/proc/self/exe", DiscoverChild)
 }

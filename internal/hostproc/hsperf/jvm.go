@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -187,13 +186,13 @@ const (
 // maxMaps bounds the list of mappings; vm.max_map_count is 65,530.
 const maxMaps = 16 << 20
 
-// VirtualMachineOf reads /proc/PID/maps.
-func VirtualMachineOf(fs hostproc.FS, pid int) (VirtualMachine, error) {
-	maps, err := os.Open(fs.Path(pid, "maps"))
+// VirtualMachineOf reads /proc/PID/maps; owner is whose process it is.
+func VirtualMachineOf(fs hostproc.FS, owner string, pid int) (VirtualMachine, error) {
+	maps, err := fs.OpenMemory(owner, pid, "maps")
 	if err != nil {
-		return NoVirtualMachine, fs.Wrap(pid, "maps", err)
+		return NoVirtualMachine, err
 	}
-	defer func() { _ = maps.Close() }()
+	defer maps.Close()
 	vm, err := virtualMachine(io.LimitReader(maps, maxMaps))
 	return vm, fs.Wrap(pid, "maps", err)
 }

@@ -17,6 +17,14 @@ type Workers struct {
 	threads int
 	sockets map[int]uint32 // inodes by descriptor, as they were when a worker waited there
 	files   []int          // task/TID/syscall of each, those that are open
+	calls   []numbered     // of the latest reading
+	owner   string         // whose memory it is
+}
+
+// numbered is the call of the worker at a place of the list.
+type numbered struct {
+	at int
+	Call
 }
 
 // Room is how many more of the workers' files may stay open between two readings, those

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
 )
 
@@ -63,29 +64,94 @@ func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerC
 		return fs.Wrap(w.PID, "worker threads", err)
 	}
 	defer func() { _ = unix.Close(files) }()
-	sockets := workerSockets{files: files, w: w, live: live, path: fs.Path(w.PID, "mem")}
-	defer sockets.close()
 	if w.files == nil {
 		w.files = slices.Repeat([]int{closed}, len(w.TIDs))
 	}
-	var line [256]byte
-	name := make([]byte, 0, 32)
-	for i, tid := range w.TIDs {
-		name = append(strconv.AppendInt(name[:0], int64(tid), 10), "/syscall"...)
-		data, err := w.read(task, i, name, line[:])
-		if procfile.Ended(err) {
-			continue
-		}
+	r := reading{task: task, numbers: numbers, w: w, fs: fs}
+	w.calls = w.calls[:0]
+	for i := range w.TIDs {
+		call, ok, err := r.call(i)
 		if err != nil {
-			return fs.Wrap(w.PID, "worker threads", err)
+			return err
 		}
-		call, err := parseCall(data, numbers)
-		if err != nil {
-			return fs.Wrap(w.PID, "worker threads", err)
+		if ok {
+			w.calls = append(w.calls, numbered{i, call})
 		}
-		fn(WorkerCall{Call: call, Socket: sockets.of(&call), Poller: i >= len(w.TIDs)-w.pollers})
+	}
+	polled := r.polled()
+	sockets := workerSockets{files: files, w: w, live: live}
+	for _, c := range w.calls {
+		fn(WorkerCall{Call: c.Call, Socket: sockets.of(&c.Call, polled[c.at]), Poller: c.at >= len(w.TIDs)-w.pollers})
 	}
 	return nil
+}
+
+// reading is one call of Calls.
+type reading struct {
+	fs      hostproc.FS
+	task    int
+	numbers callNumbers
+	w       *Workers
+	line    [256]byte
+	name    []byte
+}
+
+// call is that of the worker at i; false when it has ended.
+func (r *reading) call(i int) (Call, bool, error) {
+	r.name = append(strconv.AppendInt(r.name[:0], int64(r.w.TIDs[i]), 10), "/syscall"...)
+	data, err := r.w.read(r.task, i, r.name, r.line[:])
+	if procfile.Ended(err) {
+		return Call{}, false, nil
+	}
+	var call Call
+	if err == nil {
+		call, err = parseCall(data, r.numbers)
+	}
+	return call, err == nil, r.fs.Wrap(r.w.PID, "worker threads", err)
+}
+
+// polled are the descriptors of those that poll one, by worker: the first word of the struct
+// pollfd in the memory of the process, which asks for the same permission as
+// task/TID/syscall (PTRACE_MODE_ATTACH). A read with a timeout is a poll
+// (NioSocketImpl.park, NET_ReadWithTimeout). Who does something else by then has left it.
+func (r *reading) polled() map[int]int {
+	var at []int64
+	var who []int
+	for _, c := range r.w.calls {
+		if c.Kind == CallPoll && c.Polled != 0 && c.Polled <= math.MaxInt64 {
+			at, who = append(at, int64(c.Polled)), append(who, c.at)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	memory, err := os.Open(r.fs.Path(r.w.PID, "mem"))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = memory.Close() }()
+	words, err := r.fs.ReadAt(r.owner(), memory, at, 4)
+	if err != nil {
+		return nil
+	}
+	out := make(map[int]int, len(at))
+	for n, word := range words {
+		if len(word) != 4 {
+			continue
+		}
+		if now, ok, err := r.call(who[n]); err == nil && ok && now.Kind == CallPoll && now.Polled == uint64(at[n]) {
+			out[who[n]] = int(int32(binary.NativeEndian.Uint32(word)))
+		}
+	}
+	return out
+}
+
+// owner is whose process it is, which does not change.
+func (r *reading) owner() string {
+	if r.w.owner == "" {
+		r.w.owner = cgroup.Owner(r.fs, r.w.PID)
+	}
+	return r.w.owner
 }
 
 const closed = -1
@@ -135,22 +201,19 @@ func (w *Workers) close(i int) {
 
 // workerSockets finds the sockets that threads wait for.
 type workerSockets struct {
-	w      *Workers
-	live   map[uint32]struct{}
-	files  int    // the folder of descriptors
-	path   string // of the process's memory, opened when it is needed
-	memory *os.File
-	err    error
-	link   [64]byte
+	w     *Workers
+	live  map[uint32]struct{}
+	files int // the folder of descriptors
+	link  [64]byte
 }
 
-func (s *workerSockets) of(c *Call) uint32 {
+// of is the socket of a call. polled is the descriptor of one that polls, 0 where that is not known.
+func (s *workerSockets) of(c *Call, polled int) uint32 {
 	fd := c.FD
 	switch c.Kind {
 	case CallReceive, CallConnect, CallWrite:
 	case CallPoll:
-		var ok bool
-		if fd, ok = s.polled(c.Polled); !ok {
+		if fd = polled; fd == 0 {
 			return 0
 		}
 	default:
@@ -167,30 +230,4 @@ func (s *workerSockets) of(c *Call) uint32 {
 	inode, _ = hostproc.SocketInode(s.link[:n])
 	s.w.sockets[fd] = inode
 	return inode
-}
-
-// polled reads the descriptor of a struct pollfd in the memory of the process,
-// which asks for the same permission as task/TID/syscall (PTRACE_MODE_ATTACH). A
-// read with a timeout is a poll (NioSocketImpl.park, NET_ReadWithTimeout).
-func (s *workerSockets) polled(at uint64) (int, bool) {
-	if at == 0 || at > math.MaxInt64 {
-		return 0, false
-	}
-	if s.memory == nil && s.err == nil {
-		s.memory, s.err = os.Open(s.path)
-	}
-	if s.err != nil {
-		return 0, false
-	}
-	var fd [4]byte
-	if _, err := s.memory.ReadAt(fd[:], int64(at)); err != nil {
-		return 0, false
-	}
-	return int(int32(binary.NativeEndian.Uint32(fd[:]))), true
-}
-
-func (s *workerSockets) close() {
-	if s.memory != nil {
-		_ = s.memory.Close()
-	}
 }

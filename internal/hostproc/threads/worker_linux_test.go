@@ -14,6 +14,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // waiter is a program whose threads have workers' names: each waits for its own
@@ -136,6 +137,43 @@ func TestCallsOfWorkers(t *testing.T) {
 	list.Rest()
 	require.Equal(t, 4, list.Room.Files)
 	require.ErrorIs(t, Calls(fs, &Workers{PID: 1 << 23}, nil, nil), hostproc.ErrNoProcess)
+}
+
+// asked is who reads memory, and notes whose.
+type asked []string
+
+func (a *asked) ReadAt(owner string, f *os.File, at []int64, size int) ([][]byte, error) {
+	*a = append(*a, fmt.Sprint(owner, " ", f.Name(), " ", at, " ", size))
+	return nil, os.ErrDeadlineExceeded
+}
+
+// A worker polls in memory that never answers: it is not this process that reads it, and what
+// else there is to know of the workers is known.
+func TestCallsOfWorkersWhoseMemoryNeverAnswers(t *testing.T) {
+	mapped := proctest.NewMappedFile(t, proctest.PollFD())
+	c := proctest.Start(t, "mapped", mapped.Path, proctest.AsNobody)
+	fs := hostfs.Real(t)
+	polls := func(fs hostproc.FS) (sockets []uint32) {
+		require.Eventually(t, func() bool {
+			list, err := ListWorkers(fs, c.PID(), []uint16{8080}, nil, nil)
+			require.NoError(t, err)
+			sockets = nil
+			require.NoError(t, Calls(fs, list, nil, func(c WorkerCall) {
+				if c.Kind == CallPoll {
+					sockets = append(sockets, c.Socket)
+				}
+			}))
+			return len(sockets) == 1
+		}, time.Minute, time.Millisecond)
+		return sockets
+	}
+	require.NotZero(t, polls(fs)[0], "as long as it answers")
+	mapped.Silence(t)
+	require.Zero(t, polls(fs.WithMemory(nil))[0])
+	var who asked
+	require.Zero(t, polls(fs.WithMemory(&who))[0])
+	require.Equal(t, fmt.Sprintf("uid %d /proc/%d/mem [%s] 4", proctest.Nobody, c.PID(), c.Lines[0]), who[len(who)-1])
+	require.Zero(t, proctest.Blocked(os.Getpid()))
 }
 
 // A thread that has ended is left out, and its file is closed.

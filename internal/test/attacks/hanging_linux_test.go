@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // TestEndsWhileAReaderHangs: the process that reads a stranger's files stands still, as
@@ -85,4 +86,50 @@ func user(pid int) string {
 	_, rest, _ := strings.Cut(string(text), "\nUid:\t")
 	uid, _, _ := strings.Cut(rest, "\t")
 	return uid
+}
+
+// TestMemoryThatNeverAnswers: a worker thread of a server in trouble polls, and its list of descriptors stands in
+// memory that is mapped from a file system that never answers. What reads it stands still, and it is not the agent.
+func TestMemoryThatNeverAnswers(t *testing.T) {
+	nettest.Root(t)
+	program := build(t)
+	header(t)
+	for _, v := range viewers(t) {
+		if v.caps != nil {
+			continue // without CAP_DAC_READ_SEARCH the descriptors of others cannot be read, and nobody asks who waits for which
+		}
+		attempt(t, v.name, "memory that never answers", func(t *testing.T) row {
+			s := newScene(t, v, program, v.targets()...)
+			mapped := proctest.NewMappedFile(t, proctest.PollFD())
+			a := attack{
+				args: application(), files: map[string]string{"app.jar": bootJar(nil)},
+				part: part{From: hostilePort, To: hostilePort + 1, Full: true, Mapped: mapped.Path},
+			}
+			a.start(t, s.pods, s.java)
+			mapped.Silence(t)
+			for deadline := time.Now().Add(time.Minute); len(s.standStill()) == 0; {
+				require.True(t, time.Now().Before(deadline), "nobody reads it")
+				s.look(t)
+			}
+			for until := time.Now().Add(3 * time.Second); time.Now().Before(until); { // it is not read again soon
+				s.look(t)
+			}
+			require.Len(t, s.standStill(), 1)
+			require.Zero(t, proctest.Blocked(s.cmd.Process.Pid), "threads of the agent that stand still")
+			return s.finish(t, "one child stands still")
+		})
+	}
+}
+
+// standStill are the child processes of the agent that wait for what does not answer, killed as they are.
+func (s *scene) standStill() (pids []int) {
+	found, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, path := range found {
+		text, _ := os.ReadFile(path)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if strings.Contains(string(text), fmt.Sprintf("\nPPid:\t%d\n", s.cmd.Process.Pid)) && proctest.Blocked(pid) > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }

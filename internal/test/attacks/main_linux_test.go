@@ -28,6 +28,7 @@ type part struct {
 	PerSecond   int      // listeners that are opened each second, each on an address of its own, for a second
 	Flip        string   // how an argument begins whose end is changed all the time
 	Full        bool     // keep the queue of each listener full, and lose more connections
+	Mapped      string   // poll in memory that is mapped from this file (proctest.MappedFile)
 	Clients     int      // be that many clients of the port From at once, say what became of them, and end
 }
 

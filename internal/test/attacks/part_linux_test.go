@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // play never ends but with an error.
@@ -50,6 +51,11 @@ func (p *part) play() error {
 			if err := fill(l); err != nil {
 				return err
 			}
+		}
+	}
+	if p.Mapped != "" {
+		if _, err := proctest.PlayMapped(p.Mapped, fmt.Sprintf("http-nio-%d-e", p.From)); err != nil {
+			return err
 		}
 	}
 	fmt.Println("ready")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/memory"
 )
 
 // Real is the machine's own.
@@ -20,5 +21,5 @@ func At(t testing.TB, dir string) hostproc.FS {
 	t.Helper()
 	fs, err := hostproc.NewFS(dir)
 	require.NoError(t, err)
-	return fs
+	return fs.WithMemory(memory.Here{})
 }

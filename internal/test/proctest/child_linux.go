@@ -55,6 +55,11 @@ func runChild(mode, arg string) error {
 		err = childThreads(arg)
 	case "chroot":
 		err = unix.Chroot(arg)
+	case "mapped":
+		var at uintptr
+		if at, err = PlayMapped(arg, "http-nio-8080-exec-1"); err == nil {
+			fmt.Println(at)
+		}
 	default:
 		err = fmt.Errorf("no mode %q", mode)
 	}

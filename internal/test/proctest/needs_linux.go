@@ -11,7 +11,7 @@ import (
 )
 
 // NeedRoot skips, but only where nobody relies on the test.
-func NeedRoot(t *testing.T) {
+func NeedRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		return

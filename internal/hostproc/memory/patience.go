@@ -1,0 +1,98 @@
+package memory
+
+import "time"
+
+const (
+	// deadline is how long one answer may take. From memory that is there, and from swap,
+	// it comes within milliseconds.
+	deadline = 500 * time.Millisecond
+	// slow is what took longer than any memory that is there. After it the owner, and all
+	// others that were slow, wait restRatio times as long, so that a tenth of the time at most is lost to them.
+	slow      = 50 * time.Millisecond
+	restRatio = 10
+	// After an answer that did not come the owner waits, twice as long each time.
+	rest, restMost = time.Minute, time.Hour
+	// maxChildren bounds the children, those that were given up and have not ended among them.
+	maxChildren = 6
+	// maxHistories bounds the owners that are remembered as slow.
+	maxHistories = 256
+)
+
+// patience says whose memory may be read now. One child at most reads for an owner, or
+// was given up while it did.
+type patience struct {
+	now       func() time.Time
+	histories map[string]*history // of owners whose memory is being read, or was slow
+	children  int                 // at work or given up
+	until     time.Time           // when the next of those that were slow may be read
+}
+
+type history struct {
+	reading  bool // a child reads for it, or has not ended
+	slow     bool
+	failures int
+	until    time.Time
+}
+
+func newPatience(now func() time.Time) *patience {
+	return &patience{now: now, histories: make(map[string]*history)}
+}
+
+// begin takes a child's place for an owner; false where it has to wait.
+func (p *patience) begin(owner string) bool {
+	h, now := p.histories[owner], p.now()
+	if p.children == maxChildren || h != nil && (h.reading || now.Before(h.until) || h.slow && now.Before(p.until)) {
+		return false
+	}
+	if h == nil {
+		p.forget()
+		h = &history{}
+		p.histories[owner] = h
+	}
+	h.reading = true
+	p.children++
+	return true
+}
+
+// answered takes back the place after an answer that took that long.
+func (p *patience) answered(owner string, took time.Duration) {
+	h := p.ended(owner)
+	if took <= slow {
+		delete(p.histories, owner)
+		return
+	}
+	h.slow = true
+	h.until = p.now().Add(restRatio * took)
+	p.until = h.until
+}
+
+// failed notes that no answer came. The place is taken until the child has ended.
+func (p *patience) failed(owner string) {
+	h := p.histories[owner]
+	h.slow = true
+	h.until = p.now().Add(min(rest<<min(h.failures, 10), restMost))
+	h.failures++
+	p.until = p.now().Add(restRatio * deadline)
+}
+
+// ended takes back the place; what is remembered of the owner stays as it was.
+func (p *patience) ended(owner string) *history {
+	h := p.histories[owner]
+	h.reading = false
+	p.children--
+	return h
+}
+
+// forget makes room for one more: it drops who may be read again the soonest.
+func (p *patience) forget() {
+	if len(p.histories) < maxHistories {
+		return
+	}
+	first := ""
+	for owner, h := range p.histories {
+		if !h.reading && (first == "" || h.until.Before(p.histories[first].until)) {
+			first = owner
+		}
+	}
+	delete(p.histories, first)
+}

@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
+)
+
+func TestMain(m *testing.M) {
+	proctest.Main(m, map[string]func(string) error{"memory": func(string) error { return Serve() }})
+}
+
+func newReader(t *testing.T) *Reader {
+	t.Helper()
+	r := NewReader(func() *exec.Cmd { return proctest.Command(t, "memory", "") })
+	t.Cleanup(r.Close)
+	return r
+}
+
+func file(t *testing.T, pid int, name string) *os.File {
+	t.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/%s", pid, name))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// The child reads what would be read here.
+func TestReadAt(t *testing.T) {
+	r := newReader(t)
+	c := proctest.Start(t, "wait", "")
+	for name, at := range map[string][]int64{"cmdline": {0, 4096, 1 << 30}, "maps": {0}, "environ": {5}, "mem": {0}} {
+		want, err := Here{}.ReadAt("", file(t, c.PID(), name), at, 4096)
+		require.NoError(t, err)
+		got, err := r.ReadAt("uid 0", file(t, c.PID(), name), at, 4096)
+		require.NoError(t, err)
+		require.Len(t, got, len(at))
+		for i := range want {
+			require.Equal(t, string(want[i]), string(got[i]), "%s at %d", name, at[i])
+		}
+	}
+	many := make([]int64, 10_000)
+	got, err := r.ReadAt("uid 0", file(t, c.PID(), "cmdline"), many, 4)
+	require.NoError(t, err)
+	require.Len(t, got, len(many))
+	require.Equal(t, "/pro", string(got[9_999]))
+}
+
+// A process whose memory never answers is given up, and nobody else waits for it.
+func TestMemoryThatNeverAnswers(t *testing.T) {
+	r := newReader(t)
+	mapped := proctest.NewMappedFile(t, proctest.PollFD())
+	hostile, honest := proctest.Start(t, "mapped", mapped.Path), proctest.Start(t, "wait", "")
+	address, err := strconv.ParseInt(hostile.Lines[0], 10, 64)
+	require.NoError(t, err)
+	read := func(owner string, pid int) error {
+		_, err := r.ReadAt(owner, file(t, pid, "mem"), []int64{address}, 8)
+		return err
+	}
+	require.NoError(t, read("hostile", hostile.PID()))
+	mapped.Silence(t)
+	require.ErrorIs(t, read("hostile", hostile.PID()), ErrNoAnswer)
+	require.ErrorIs(t, read("hostile", hostile.PID()), ErrWaits, "its turn comes later")
+	require.NoError(t, read("honest", honest.PID()), "by another child")
+	require.Zero(t, proctest.Blocked(os.Getpid()), "it was not this process that read")
+	ended := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.patience.children == 0
+	}
+	require.Never(t, ended, 200*time.Millisecond, 10*time.Millisecond, "SIGKILL does not end what stands still")
+	mapped.End()
+	require.Eventually(t, ended, time.Minute, time.Millisecond, "it ends when it is answered")
+}
+
+// A child that ends is no failure of the process that it was to read.
+func TestChildThatEnds(t *testing.T) {
+	r := newReader(t)
+	self := file(t, os.Getpid(), "cmdline")
+	read := func() error { _, err := r.ReadAt("it", self, []int64{0}, 4); return err }
+	require.NoError(t, read())
+	require.NoError(t, r.free.process.Kill())
+	<-r.free.ended
+	require.Error(t, read())
+	require.NoError(t, read(), "by the next child")
+	r.command = func() *exec.Cmd { return exec.Command("/nonexistent") }
+	r.Close()
+	require.Error(t, read())
+	require.ErrorIs(t, read(), ErrWaits)
+	require.Zero(t, r.patience.children)
+}
+
+// The answer of a child that was taken over is bounded and checked.
+func TestSplit(t *testing.T) {
+	for name, answer := range map[string]string{
+		"nothing":        "",
+		"a length alone": "\x04\x00\x00\x00",
+		"more than size": "\x05\x00\x00\x00abcde",
+		"one of two":     "\x04\x00\x00\x00abcd",
+	} {
+		_, err := split([]byte(answer), 2, 4)
+		require.ErrorIs(t, err, ErrNoAnswer, name)
+	}
+	out, err := split([]byte("\xff\xff\xff\xff\x02\x00\x00\x00ab"), 2, 4)
+	require.NoError(t, err)
+	require.Equal(t, [][]byte{nil, []byte("ab")}, out)
+}
+
+// A thousand worker threads that poll are asked for at once.
+func BenchmarkReadAt(b *testing.B) {
+	r := NewReader(func() *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "HOSTPROC_TEST_CHILD=memory")
+		return cmd
+	})
+	defer r.Close()
+	f, err := os.Open("/proc/self/cmdline")
+	require.NoError(b, err)
+	at := make([]int64, 1000)
+	for b.Loop() {
+		if _, err := r.ReadAt("", f, at, 4); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
