@@ -9,14 +9,15 @@ type Clients struct {
 	ObservedSeconds float64 `json:"observed_seconds"` // part of the interval in which handshakes were followed
 
 	// An outcome that a short look cannot know yet is left out.
-	Connected *uint64 `json:"connected,omitempty"` // let in
-	Delayed   *uint64 `json:"delayed,omitempty"`   // let in late
-	GaveUp    *uint64 `json:"gave_up,omitempty"`   // a connect timeout
-	Stalled   *uint64 `json:"stalled,omitempty"`   // believed that it was connected, and left without having been let in
-	Refused   *uint64 `json:"refused,omitempty"`   // nothing listened
-	Reset     *uint64 `json:"reset,omitempty"`     // by the server, before it sent anything
-	HalfOpen  *uint64 `json:"half_open,omitempty"`
-	Undecided *uint64 `json:"undecided,omitempty"` // no proof settled how it ended
+	Connected       *uint64 `json:"connected,omitempty"`         // let in
+	Delayed         *uint64 `json:"delayed,omitempty"`           // let in late
+	GaveUp          *uint64 `json:"gave_up,omitempty"`           // a connect timeout
+	GaveUpUnreached uint64  `json:"gave_up_unreached,omitempty"` // of these: were sent SYN-ACKs, which did not reach them
+	Stalled         *uint64 `json:"stalled,omitempty"`           // believed that it was connected, and left without having been let in
+	Refused         *uint64 `json:"refused,omitempty"`           // nothing listened
+	Reset           *uint64 `json:"reset,omitempty"`             // by the server, before it sent anything
+	HalfOpen        *uint64 `json:"half_open,omitempty"`
+	Undecided       *uint64 `json:"undecided,omitempty"` // no proof settled how it ended
 
 	LetIn      *uint64 `json:"let_in,omitempty"`          // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
 	LetInLate  uint64  `json:"let_in_late,omitempty"`     // were given a socket after they had left; part of stalled
@@ -31,6 +32,7 @@ type Clients struct {
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
 	Settling         int      `json:"settling,omitempty"`           // not decided: sent a SYN-ACK
 	Stalling         int      `json:"stalling"`                     // not decided: the ACK was dropped
+	Unreached        int      `json:"unreached,omitempty"`          // not decided: sent SYN-ACKs, and repeats its SYN
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed
 	DelayMinSeconds  *float64 `json:"delay_min_seconds,omitempty"`
 	DelayMaxSeconds  *float64 `json:"delay_max_seconds,omitempty"`
@@ -118,8 +120,9 @@ func newClients(l *model.Losses) *Clients {
 		Waiting:         c.Waiting,
 		Settling:        c.Settling,
 		Stalling:        c.Stalling,
-		Estimated:       c.Estimated,
-		PacketsLost:     c.PacketsLost,
+		Unreached:       c.Unreached, GaveUpUnreached: c.GaveUpUnreached,
+		Estimated:   c.Estimated,
+		PacketsLost: c.PacketsLost,
 	}
 	out.outcomes(c)
 	if c.Delays.Count > 0 {

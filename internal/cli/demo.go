@@ -259,8 +259,8 @@ func clientsAndPackets(s *model.Snapshot) string {
 			said = append(said, phrase.Number(n)+" "+strings.ReplaceAll(model.ClientOutcome(o).String(), "_", " "))
 		}
 	}
-	if c := l.Losses.Clients; c != nil && c.Waiting+c.Stalling > 0 {
-		said = append(said, phrase.Number(c.Waiting+c.Stalling)+" not decided yet")
+	if c := l.Losses.Clients; c != nil && c.Trying() > 0 {
+		said = append(said, phrase.Number(c.Trying())+" not decided yet")
 	}
 	return strings.Join(said, ", ") + "; " + phrase.Count(l.Losses.DroppedPackets, "packet") + " dropped"
 }

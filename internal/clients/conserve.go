@@ -46,7 +46,7 @@ func (c *conservation) check(r *tap.Report, alone bool, opened, at time.Time) {
 			c.ended += e.LetIn + e.LetInLate
 			c.based = false
 		}
-		unsettled += uint64(e.Waiting+e.Settling+e.Stalling+e.Left) + e.Untracked +
+		unsettled += uint64(e.Open()+e.Left) + e.Untracked +
 			e.Clients[outcome.Undecided] + e.Clients[outcome.Reset]
 	}
 	if !alone || !c.alone { // it begins again

@@ -251,6 +251,7 @@ func (a *account) state(e *outcome.Endpoint) {
 	c.Waiting += e.Waiting
 	c.Settling += e.Settling
 	c.Stalling += e.Stalling
+	c.Unreached += e.Unreached
 	c.Losers = sources(c.Losers, e.Losers)
 	if e.Balancer != nil && (c.Balancer == nil || e.Balancer.Clients > c.Balancer.Clients) {
 		c.Balancer = new(model.ClientSource(*e.Balancer))
@@ -263,7 +264,7 @@ func (a *account) state(e *outcome.Endpoint) {
 	}
 }
 
-// marks is how many there are of an interval: totals are 264 bytes, and an agent
+// marks is how many there are of an interval: totals are 272 bytes, and an agent
 // may have a hundred accounts.
 const marks = 60
 
@@ -305,8 +306,8 @@ func (a *account) clients(p *namespace, now time.Time, interval time.Duration) *
 
 func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
-	t.LetIn, t.LetInLate = e.LetIn, e.LetInLate
-	t.Begun = uint64(e.Waiting + e.Settling + e.Stalling)
+	t.LetIn, t.LetInLate, t.GaveUpUnreached = e.LetIn, e.LetInLate, e.GaveUpUnreached
+	t.Begun = uint64(e.Open())
 	for _, n := range e.Clients {
 		t.Begun += n
 	}

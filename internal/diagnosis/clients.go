@@ -95,7 +95,7 @@ func noAnswer(c *model.Clients) string {
 			ways = append(ways, phrase.Number(way.n)+" "+way.how)
 		}
 	}
-	open := c.Waiting + c.Stalling
+	open := c.Trying()
 	who := phrase.Number(c.TurnedAway()) + " of " + phrase.Count(ended, "client") + " "
 	switch {
 	case c.TurnedAway() < ended:
@@ -159,7 +159,7 @@ func clientsWithin(c *model.Clients, during time.Duration) string {
 	add(o[model.ClientReset], "was reset", "were reset")
 	add(o[model.ClientStalled], "never got in", "never got in")
 	add(c.Answers.Unanswered, "gave up waiting inside", "gave up waiting inside")
-	when, open := strings.TrimPrefix(words.Within(during), " "), uint64(max(c.Waiting+c.Stalling, 0))
+	when, open := strings.TrimPrefix(words.Within(during), " "), uint64(max(c.Trying(), 0))
 	if when != "" {
 		when += " "
 	}

@@ -50,7 +50,7 @@ func unheard(l *model.Listener) string {
 	if l.Losses == nil || l.Losses.Clients == nil {
 		return ""
 	}
-	open := l.Losses.Clients.Waiting + l.Losses.Clients.Stalling
+	open := l.Losses.Clients.Trying()
 	if open <= 0 {
 		return ""
 	}

@@ -57,6 +57,14 @@ func stillTry(n int) func(*model.Listener) {
 	}
 }
 
+// unreached are clients that repeat a SYN which was answered: those that have given up, and those that still try.
+func unreached(left uint64, trying int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		outcome(model.ClientGaveUp, left)(l)
+		l.Losses.Clients.GaveUpUnreached, l.Losses.Clients.Unreached = left, trying
+	}
+}
+
 // answers are the clients that ended with one, and without.
 func answers(answered, unanswered uint64) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -422,6 +430,34 @@ func scenariosClaims() []scenario {
 		{
 			name: "SYNs that nothing has answered at the moment", status: ok,
 			now: fresh().do(stillTry(8)), before: fresh(),
+		},
+		{
+			name: "SYN-ACKs that did not reach those that gave up", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(unreached(92, 0)), before: fresh(),
+		},
+		{
+			name: "SYN-ACKs that do not reach those that still try, in two snapshots", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(unreached(0, 8)), before: fresh().do(unreached(0, 5)),
+		},
+		{
+			name: "clients that repeat an answered SYN at the moment", status: ok,
+			now: fresh().do(unreached(0, 8)), before: fresh(),
+		},
+		{
+			name: "SYN-ACKs that do not reach a few of many", status: ok,
+			now: fresh().do(unreached(20, 4)).do(outcome(model.ClientConnected, 500)), before: fresh().do(unreached(0, 5)),
+		},
+		{
+			name: "SYN-ACKs that do not reach two of twelve", status: ok,
+			now: fresh().do(unreached(2, 0)).do(outcome(model.ClientConnected, 10)), before: fresh(),
+		},
+		{
+			name: "SYN-ACKs that do not reach one of ten", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(unreached(50, 4)).do(outcome(model.ClientConnected, 500)), before: fresh().do(unreached(0, 5)),
+		},
+		{
+			name: "SYN-ACKs that do not reach anybody, and the listener dropped packets before", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(unreached(0, 30)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh().do(unreached(0, 30)),
 		},
 		{
 			name: "defaults that what could not be read may overrule are no numbers to count to", status: ok,

@@ -119,7 +119,7 @@ func (t *Tracker) restage(a *attempt) {
 	e.open[a.at]--
 	a.at = a.stage()
 	e.open[a.at]++
-	if a.at == stalling && !a.has(finished|left) {
+	if a.at == stageUnreached || a.at == stalling && !a.has(finished|left) {
 		e.account.Trouble(a.first)
 	}
 }

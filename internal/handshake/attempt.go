@@ -34,6 +34,7 @@ type attempt struct {
 	syns    uint8 // saturate
 	replies uint8 // SYN-ACKs
 	repeats uint8 // of these, those that no SYN had asked for
+	vain    uint8 // SYNs that were repeated though a SYN-ACK had left
 	asks    uint8 // how often the kernel was asked since it was counted
 	rtt     uint16
 	at      stage // in which it is counted among the open ones
@@ -118,6 +119,16 @@ func (a *attempt) unread() bool { return a.replies == 0 && a.has(unseen) }
 
 // replaced: so, and another attempt has the same addresses.
 func (a *attempt) replaced() bool { return a.unread() && a.has(replaced) }
+
+// unreached: SYN-ACKs left for it, and it repeats its SYN, which nobody does who has one.
+func (a *attempt) unreached() bool { return a.vain > 0 && !a.has(answered|rejected|left|finished) }
+
+// patience is until its next SYN comes, or the one after it, since the latest; stopped is when it would have come.
+func (a *attempt) patience() time.Duration {
+	return min(max(firstPatience, 6*ms(a.lastSYN)+slack), maxPatience)
+}
+
+func (a *attempt) stopped() time.Duration { return a.first + ms(a.lastSYN) + a.patience() }
 
 // supposed: the SYN-ACK was not read, and something has proved it.
 func (a *attempt) supposed() bool { return a.replies > 0 && a.serverISN == 0 }

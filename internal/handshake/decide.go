@@ -117,10 +117,14 @@ func (t *Tracker) open(at time.Duration, a *attempt, met kernel.Socket) verdict 
 		if at >= until && met != kernel.HalfOpenSocket {
 			return is(outcome.Stalled)
 		}
+	case a.has(overheard) && a.silent() == outcome.GaveUp && at >= a.stopped():
+		return is(outcome.GaveUp)
 	case met == kernel.HalfOpenSocket && at >= repeated:
 		until = at + synAckTimeout
+	case at >= repeated && a.has(overheard) && a.silent() == outcome.HalfOpen:
+		return is(outcome.HalfOpen)
 	case at >= repeated && a.has(overheard):
-		return is(a.silent())
+		until = a.stopped()
 	case at >= repeated:
 		if until = replied + unheardPatience; at >= until {
 			return is(outcome.Undecided)
@@ -150,6 +154,8 @@ func (a *attempt) last() verdict {
 		return is(a.letIn())
 	case a.absent > a.lastIn && a.has(answered):
 		return is(outcome.Stalled)
+	case a.unreached() && a.has(overheard):
+		return is(outcome.GaveUp)
 	}
 	return is(outcome.Undecided)
 }

@@ -26,6 +26,7 @@ const (
 	waiting stage = iota
 	settling
 	stalling
+	stageUnreached
 	stageInside // counted, and not known whether it is answered
 	stageLeft
 	numStages
@@ -39,6 +40,8 @@ func (a *attempt) stage() stage {
 		return stageLeft
 	case a.replies == 0 && !a.unread():
 		return waiting
+	case a.unreached():
+		return stageUnreached
 	case a.repeats > 0 || a.absent > 0 && !a.has(left):
 		return stalling
 	}
@@ -50,7 +53,8 @@ func (e *endpoint) count(at time.Duration, a *attempt, o outcome.Outcome, hash u
 	e.letIn = e.letIn || o == outcome.Connected || o == outcome.Delayed
 	c := outcome.Client{
 		Addr: a.client, Outcome: o, First: a.first, LetIn: a.has(inside), Late: a.has(late),
-		Single: a.suspicious(o), Silent: o == outcome.HalfOpen && !a.has(rejected), Hash: hash,
+		Unreached: o == outcome.GaveUp && a.unreached(),
+		Single:    a.suspicious(o), Silent: o == outcome.HalfOpen && !a.has(rejected), Hash: hash,
 	}
 	if o == outcome.Delayed {
 		c.Delay = a.delay()
@@ -63,7 +67,7 @@ func (e *endpoint) report(at time.Duration) outcome.Endpoint {
 	out := e.account.Report(at)
 	out.Addr = netip.AddrPortFrom(e.addr.Netip(), e.port)
 	out.Waiting, out.Settling, out.Stalling = e.open[waiting], e.open[settling], e.open[stalling]
-	out.Inside, out.Left = e.open[stageInside], e.open[stageLeft]
+	out.Unreached, out.Inside, out.Left = e.open[stageUnreached], e.open[stageInside], e.open[stageLeft]
 	return out
 }
 

@@ -37,7 +37,7 @@ func FuzzTracker(f *testing.F) {
 		tracker.Advance(at + time.Hour)
 		ended := uint64(0)
 		for _, e := range tracker.Report() {
-			require.Zero(t, e.Waiting+e.Settling+e.Stalling)
+			require.Zero(t, e.Open())
 			ended += sumOf(e.Clients) + e.Untracked
 		}
 		if len(attempts) > 0 {

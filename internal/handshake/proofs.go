@@ -80,9 +80,9 @@ func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
 
 // silent is the outcome of one of which nothing came after its SYN-ACK. Who had waited for it while
 // SYNs of it were dropped had given up by then: a SYN-ACK that arrives while the client's kernel closes
-// the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE).
+// the socket is answered by nothing (tcp_rcv_state_process, TCP_CLOSE). So has who never had one.
 func (a *attempt) silent() outcome.Outcome {
-	if a.has(ignored) {
+	if a.has(ignored) || a.unreached() {
 		return outcome.GaveUp
 	}
 	return outcome.HalfOpen
@@ -91,6 +91,9 @@ func (a *attempt) silent() outcome.Outcome {
 // unasked is what the timers of the kernel alone say.
 func (p *proofs) unasked(at time.Duration, a *attempt) verdict {
 	until := a.first + ms(a.lastReply) + synAckTimeout<<min(a.repeats, 6) + slack
+	if a.silent() == outcome.GaveUp && !a.has(answered) && a.has(overheard) {
+		until = max(until, a.stopped())
+	}
 	cookie := p.cookies.at(a.first + ms(a.lastReply))
 	switch {
 	case a.has(left|finished) && (a.repeats > 0 || p.retries == 0):

@@ -18,6 +18,9 @@ const (
 // that the network lost the next comes after six times the time before.
 func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	gap := at - a.first - ms(a.lastSYN)
+	if a.serverISN != 0 && gap >= atOnce && (a.replies > 1 || at-a.first-ms(a.lastReply) >= atOnce) {
+		a.vain = inc(a.vain)
+	}
 	a.lastSYN = since(a.first, at)
 	a.syns = inc(a.syns)
 	a.signs = a.signs&^rejected | owed
@@ -96,7 +99,7 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 		// It was sent a challenge ACK, and tries again.
 		challenged := a.has(owed)
 		a.signs &^= owed
-		return at + min(max(challengedPatience, 6*ms(a.lastSYN)+slack), maxPatience), challenged
+		return at + max(challengedPatience, a.patience()), challenged
 	case s.Flags&packet.FlagACK == 0 && s.Seq == a.isn+1 && !a.has(answered):
 		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
 		// and tries again.

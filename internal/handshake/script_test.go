@@ -107,7 +107,7 @@ func (s *script) ends() outcome.Endpoint {
 	}
 	report := s.tracker.Report()
 	require.Len(s.t, report, 1)
-	require.Zero(s.t, report[0].Waiting+report[0].Settling+report[0].Stalling, "nothing is open")
+	require.Zero(s.t, report[0].Open(), "nothing is open")
 	return report[0]
 }
 

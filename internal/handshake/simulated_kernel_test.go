@@ -8,6 +8,9 @@ import (
 
 // receive is tcp_v4_rcv.
 func (m *simulated) receive(c *simulatedClient, flags uint8, seq, ack uint32, payload int) {
+	if c.deaf {
+		c.lastSYN = m.now
+	}
 	switch {
 	case flags&packet.FlagRST != 0:
 		m.receiveRST(c)

@@ -106,6 +106,7 @@ type simulatedClient struct {
 	port    uint16
 	isn     uint32
 	check   bool
+	deaf    bool          // nothing that the server sends reaches it
 	connect time.Duration // how long it waits for its connection
 	read    time.Duration // and then for its answer, or stays
 
@@ -125,13 +126,15 @@ type simulatedClient struct {
 	pending       bool          // it left when its request was not acknowledged, so that its FIN waits for that
 
 	// At the server's.
-	halfISN  uint32
-	halfOpen bool
-	cookieAt time.Duration
-	cookie   uint32
-	socket   *simulatedSocket
-	made     time.Duration
-	hasMade  bool
+	firstReply time.Duration // of a deaf one's SYN-ACKs
+	lastSYN    time.Duration // of a deaf one's
+	halfISN    uint32
+	halfOpen   bool
+	cookieAt   time.Duration
+	cookie     uint32
+	socket     *simulatedSocket
+	made       time.Duration
+	hasMade    bool
 }
 
 const requestBytes, answerBytes = 50, 100
@@ -157,6 +160,12 @@ func (m *simulated) out(c *simulatedClient, flags uint8, seq, ack uint32, payloa
 		Link: packet.Link{Outgoing: true, Index: 2}, Dst: c.addr().Addr().As16(), DstPort: c.port,
 		Src: server.Addr().As16(), SrcPort: port, Flags: flags, Seq: seq, Ack: ack, Payload: payload,
 	})
+	if c.deaf {
+		if flags&packet.FlagSYN != 0 && c.firstReply == 0 {
+			c.firstReply = m.now
+		}
+		return
+	}
 	if m.rand.Float64() >= m.loss {
 		m.after(m.oneWay, func() { c.receive(flags, seq, ack, payload) })
 	}

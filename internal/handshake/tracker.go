@@ -106,9 +106,9 @@ func (t *Tracker) Open() int { return t.table.open }
 func (t *Tracker) Foreign() uint64 { return t.foreign }
 
 // Stalling reports whether the kernel repeats a SYN-ACK to an open attempt, or would
-// not repeat one.
+// not repeat one, or the client repeats a SYN that was answered.
 func (t *Tracker) Stalling() bool {
-	return t.proofs.retries == 0 || slices.ContainsFunc(t.endpoints.list, func(e *endpoint) bool { return e.open[stalling] > 0 })
+	return t.proofs.retries == 0 || slices.ContainsFunc(t.endpoints.list, func(e *endpoint) bool { return e.open[stalling]+e.open[stageUnreached] > 0 })
 }
 
 // Cookies notes that the kernel sent SYN cookies between two moments: a SYN-ACK

@@ -217,7 +217,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 		return at + doubtPatience
 	}
 	t.unread.distrust = t.unread.distrust || t.unread.calm
-	patience := min(max(firstPatience, 6*ms(a.lastSYN)+slack), maxPatience)
+	patience := a.patience()
 	if a.replaced() {
 		patience = 0
 	}

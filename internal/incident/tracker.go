@@ -219,7 +219,7 @@ func (t *tracker) tick(c *open, s *model.Snapshot, to recordings, over bool) {
 // settled reports whether it is known what became of all clients. Those that have left are
 // known late: their kernel repeats their request, at twice the time before each.
 func settled(l *model.Listener) bool {
-	return l == nil || l.Losses == nil || l.Losses.Clients == nil || l.Losses.Clients.Waiting+l.Losses.Clients.Stalling == 0
+	return l == nil || l.Losses == nil || l.Losses.Clients == nil || l.Losses.Clients.Trying() == 0
 }
 
 // passed allows for snapshots that are not exactly as far apart.

@@ -124,7 +124,7 @@ func countedOf(s *model.Snapshot, l *model.Listener, last model.ListenerID, befo
 	c.open = 0
 	if l.Losses != nil && l.Losses.Clients != nil {
 		open := l.Losses.Clients
-		c.open = open.Waiting + open.Settling + open.Stalling
+		c.open = open.Trying() + open.Settling
 	}
 	for i := range s.NetNS {
 		if s.NetNS[i].ID == l.ID.NetNS {

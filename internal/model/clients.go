@@ -13,7 +13,7 @@ type ClientOutcome int
 const (
 	ClientConnected ClientOutcome = iota // let in
 	ClientDelayed                        // let in late
-	ClientGaveUp                         // its SYNs stopped and no SYN-ACK had left: a connect timeout
+	ClientGaveUp                         // its SYNs stopped and no SYN-ACK had left, or reached it: a connect timeout
 	ClientStalled                        // believed that it was connected, and left without having been let in
 	ClientRefused                        // nothing listened
 	ClientReset                          // by the server, before it sent anything
@@ -100,9 +100,11 @@ type ClientTotals struct {
 	// LetInLate were given a socket after they had left, by a FIN or a retransmission that the
 	// kernel took late. With LetIn they are what the kernel counts as PassiveOpens.
 	LetInLate uint64
-	Answers   ClientAnswers
-	Delays    ConnectDelays
-	Responses FirstResponses
+	// GaveUpUnreached clients, of those that gave up, were sent SYN-ACKs and repeated their SYN all the same.
+	GaveUpUnreached uint64
+	Answers         ClientAnswers
+	Delays          ConnectDelays
+	Responses       FirstResponses
 	// Untracked clients came while too many others were open, or at the moment when a calm
 	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
@@ -161,6 +163,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.Begun = less(t.Begun, before.Begun)
 	t.LetIn = less(t.LetIn, before.LetIn)
 	t.LetInLate = less(t.LetInLate, before.LetInLate)
+	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
 	t.Untracked = less(t.Untracked, before.Untracked)
@@ -185,6 +188,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.Begun += other.Begun
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
+	t.GaveUpUnreached += other.GaveUpUnreached
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)
 	t.Untracked += other.Untracked
@@ -224,6 +228,8 @@ type Clients struct {
 	Waiting  int // open attempts that nothing has answered yet
 	Settling int // open attempts that were sent a SYN-ACK, and of which no more is known yet
 	Stalling int // open attempts that were sent a SYN-ACK, and whose ACK was dropped or is not known to have been taken
+	// Unreached are open attempts that were sent a SYN-ACK, and repeat their SYN: it does not reach them.
+	Unreached int
 	// Estimated: the clients that were let in are not as many as the sockets that the kernel
 	// made, so that the counts are wrong somewhere.
 	Estimated bool
@@ -271,9 +277,9 @@ func (c *Clients) Knows(o ClientOutcome) bool {
 	}
 	switch o {
 	case ClientGaveUp:
-		return c.Waiting == 0
+		return c.Waiting+c.Unreached == 0
 	case ClientConnected, ClientDelayed, ClientStalled, ClientHalfOpen, ClientUndecided:
-		return c.Settling+c.Stalling == 0
+		return c.Settling+c.Stalling+c.Unreached == 0
 	}
 	return true
 }
@@ -294,7 +300,16 @@ func (c *Clients) NoneAnswered() uint64 {
 // were turned away, let in late, or still try.
 func (c *Clients) WithoutRoom() uint64 {
 	o := &c.Outcomes
-	return o[ClientGaveUp] + o[ClientDelayed] + o[ClientStalled] + o[ClientReset] + uint64(max(c.Waiting+c.Stalling, 0))
+	return o[ClientGaveUp] + o[ClientDelayed] + o[ClientStalled] + o[ClientReset] + uint64(max(c.Trying(), 0))
+}
+
+// Trying are the open attempts in trouble: who began to connect, and still tries.
+func (c *Clients) Trying() int { return c.Waiting + c.Stalling + c.Unreached }
+
+// NoneLetIn means that clients try to connect, and none of those that came while they were followed has
+// been let in yet, nor has one ended.
+func (c *Clients) NoneLetIn() bool {
+	return c.Waiting+c.Settling+c.Unreached > 0 && c.Outcomes == [NumClientOutcomes]uint64{} && c.Flood == nil && c.PacketsLost == 0
 }
 
 // ClientSource is an address that clients come from.

@@ -292,7 +292,7 @@ func countKeepAlive(l *model.Listener) (*keepAlive, bool) {
 		if c.PacketsLost > 0 || c.Untracked > 0 || c.Flood != nil {
 			return nil, false
 		}
-		k.outside += c.Waiting + c.Stalling
+		k.outside += c.Trying()
 		k.lost = k.lost || c.TurnedAway() > 0
 	}
 	return k, k.inside > 0 && k.outside > 0

@@ -134,7 +134,7 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 	if m.turnedAway+m.finished > m.offered { // of a burst before, too
 		return false
 	}
-	m.trying, m.stalling = c.Waiting+c.Settling, c.Stalling
+	m.trying, m.stalling = c.Waiting+c.Settling+c.Unreached, c.Stalling
 	m.unanswered = m.unanswered || m.left > 0
 	m.waits = m.turnedAway == 0 && !m.unanswered
 	return true

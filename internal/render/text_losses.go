@@ -55,7 +55,7 @@ func (s ListenerText) clients(c *model.Clients) {
 	}
 	add(c.Untracked, "not followed")
 	add(c.PacketsLost, "packets not read")
-	add(uint64(c.Waiting+c.Stalling), "still trying")
+	add(uint64(c.Trying()), "still trying")
 	if len(parts) == 0 {
 		return
 	}

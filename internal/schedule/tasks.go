@@ -119,8 +119,8 @@ func pause(ctx context.Context, d time.Duration) {
 // same sleep proves the latch after a second. As long it waits to see whether a JVM stands still that may.
 const undecided = 1500 * time.Millisecond
 
-// answersFor is how much longer a one-shot looks on while all seems well, clients wait for an answer, and
-// nobody who came meanwhile has had one: whether they get one is what it is asked for.
+// answersFor is how much longer a one-shot looks on while all seems well, clients wait for an answer or to be let in,
+// and nobody who came meanwhile has been: whether they are is what it is asked for.
 const answersFor = 5 * time.Second
 
 // extend is the rest of a one-shot's time, beyond its interval.
@@ -155,11 +155,15 @@ func unexplained(s *model.Snapshot) bool {
 	})
 }
 
-// noneAnswered reports whether all seems well with a listener of whose latest clients none has had an answer.
+// noneAnswered reports whether all seems well with a listener of whose latest clients none has had an answer, or
+// none has been let in.
 func noneAnswered(s *model.Snapshot) bool {
 	return s != nil && slices.ContainsFunc(s.Listeners, func(l model.Listener) bool {
-		c := l.Losses
-		return l.Verdict.Status == model.StatusOK && reading.Asked(&l) && c != nil && c.Clients != nil && c.Clients.NoneAnswered() > 0
+		if l.Verdict.Status != model.StatusOK || l.Losses == nil || l.Losses.Clients == nil {
+			return false
+		}
+		c := l.Losses.Clients
+		return reading.Asked(&l) && c.NoneAnswered() > 0 || c.NoneLetIn()
 	})
 }
 

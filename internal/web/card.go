@@ -276,7 +276,7 @@ func outcomes(l *model.Listener) (heading string, parts []part) {
 		add(c.Outcomes[o], strings.ReplaceAll(o.String(), "_", " "), outcomeClass(o))
 	}
 	add(c.Untracked, "not followed", "unclassified")
-	add(uint64(c.Waiting+c.Stalling), "still trying", "closed")
+	add(uint64(c.Trying()), "still trying", "closed")
 	return "Attempts to connect in " + phrase.Seconds(c.Observed) + ": " + phrase.Number(total), placed(parts, total)
 }
 

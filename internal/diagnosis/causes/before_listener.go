@@ -14,21 +14,27 @@ import (
 )
 
 // beforeListener: clients get no answer, and the listener has dropped nothing of theirs:
-// they are lost in front of it, in this network namespace.
+// they are lost in front of it, in this network namespace; or its answers are, on their way back.
 func beforeListener() Cause {
 	return Cause{
 		Name: model.CauseBeforeListener,
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
 			refuted: []refutation[*symptoms.Symptoms]{
-				{"the listener dropped packets lately, and no clients began after that whom nothing answers", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && s.InVain() == 0 }},
-				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && s.InVain() == 0 }},
+				{"the listener dropped packets lately, and no clients began after that whom nothing answers, or no answer reaches", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && s.InVain()+s.Unreached() == 0 }},
+				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && s.InVain()+s.Unreached() == 0 }},
 			},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.MostlyUnreached() {
+				return " because the server's SYN-ACKs do not reach them: they are lost " + wayBack
+			}
 			return " because they are lost in front of the listener: " + lostWhere(s)
 		},
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.MostlyUnreached() {
+				return words.Join(phrase.Sprintf("SYN-ACKs left this network namespace for %s, which repeated the SYN all the same", phrase.Count(s.Unreached(), "client")), words.QueueNumbers(s))
+			}
 			which := "them"
 			if s.LostInFront() {
 				which = "the latest"
@@ -36,6 +42,9 @@ func beforeListener() Cause {
 			return words.Join("their SYNs reached this network namespace, the listener dropped none of "+which+" and had room", lostWhere(s), words.QueueNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.MostlyUnreached() {
+				return "Look at the way back to these clients: the SYN-ACKs are lost " + wayBack + ". None of Tomcat's limits has a part in it."
+			}
 			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+lostWhere(s)+".", "None of Tomcat's limits has a part in it.")
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
@@ -44,16 +53,19 @@ func beforeListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "clients are lost in front of the listener",
-			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room. Seen by their handshakes (CAP_NET_RAW).",
+			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same. Seen by their handshakes (CAP_NET_RAW).",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
-			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown.",
+			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. A few of many are lost by any network, and are not said to be this: fewer than three, or than one in twenty of those that have ended.",
 			Change:    "What drops them.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved",
+			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered",
 			Otherwise: "what dropped the packets",
 		},
 	}
 }
+
+// wayBack is where SYN-ACKs are lost that were seen to leave.
+const wayBack = "behind this network namespace (a firewall on the pod's host or in the network, or another route back)"
 
 // lostWhere is what is known of the place.
 func lostWhere(s *symptoms.Symptoms) string {
@@ -185,6 +197,13 @@ func ruleDropPoint(name string, n uint64) dropPoint {
 }
 
 func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
+	if s.MostlyUnreached() {
+		return []model.Step{
+			advice.Command("See how far the SYN-ACKs come: on the machine that this runs on, then towards the clients", phrase.Sprintf("tcpdump -nni any 'src port %v and tcp[tcpflags] & tcp-syn != 0'", s.Now.Port)),
+			advice.Command("See the firewall rules there (of a pod: its host's), by their counters", "nft list ruleset; iptables-save -c"),
+			advice.Command("See which way the answers take: a stateful firewall that has not seen the SYN drops them", "ip route get CLIENT"),
+		}
+	}
 	for _, p := range dropPoints(s) {
 		out = append(out, p.step)
 	}

@@ -17,25 +17,71 @@ func (s *Symptoms) Clients() *model.Clients {
 	return c
 }
 
-// GaveUp are the clients whose SYNs nothing answered.
+// GaveUp are the clients whose SYNs nothing answered, and those whom no answer reached where they are more than a
+// network loses.
 func (s *Symptoms) GaveUp() uint64 {
-	if c := s.Clients(); c != nil && s.Now.Listening() {
-		return c.Outcomes[model.ClientGaveUp]
+	c := s.Clients()
+	switch {
+	case c == nil || !s.Now.Listening():
+		return 0
+	case s.Unreached() == 0:
+		return c.Outcomes[model.ClientGaveUp] - min(c.Outcomes[model.ClientGaveUp], c.GaveUpUnreached)
+	}
+	return c.Outcomes[model.ClientGaveUp]
+}
+
+// StillTry are the clients whose SYNs nothing has answered so far, in two snapshots: a listener with room
+// answers at once, and one without counts what it drops. With them are those whom no answer reaches.
+func (s *Symptoms) StillTry() (n uint64) {
+	if s.Unreached() > 0 {
+		n = s.repeatInVain()
+	}
+	c, was := s.Clients(), s.clientsBefore()
+	if c == nil || !s.Now.Listening() || c.Waiting == 0 || was == nil || was.Waiting == 0 || s.DroppedLately() || s.WasFull() {
+		return n
+	}
+	return n + uint64(c.Waiting)
+}
+
+// clientsBefore are those of the snapshot before, nil where they are not known.
+func (s *Symptoms) clientsBefore() *model.Clients {
+	if s.Before == nil || s.Before.Losses == nil {
+		return nil
+	}
+	return s.Before.Losses.Clients
+}
+
+// repeatInVain are the clients that repeat a SYN which was answered, in two snapshots: one that is far away may at one
+// moment.
+func (s *Symptoms) repeatInVain() uint64 {
+	if c, was := s.Clients(), s.clientsBefore(); c != nil && was != nil && was.Unreached > 0 {
+		return uint64(c.Unreached)
 	}
 	return 0
 }
 
-// StillTry are the clients whose SYNs nothing has answered so far, in two snapshots: a listener with room
-// answers at once, and one without counts what it drops.
-func (s *Symptoms) StillTry() uint64 {
+// Unreached are the clients whom the server's SYN-ACKs do not reach, where they are more than a network loses: of those
+// that have ended a twentieth, or with those that still try as many as a SYN-ACK has reached.
+func (s *Symptoms) Unreached() uint64 {
 	c := s.Clients()
-	if c == nil || !s.Now.Listening() || c.Waiting == 0 || s.Before == nil || s.DroppedLately() || s.WasFull() {
+	if c == nil || !s.Now.Listening() {
 		return 0
 	}
-	if was := s.Before.Losses; was == nil || was.Clients == nil || was.Clients.Waiting == 0 {
+	o := &c.Outcomes
+	left, reached := c.GaveUpUnreached, o[model.ClientConnected]+o[model.ClientDelayed]+o[model.ClientStalled]+o[model.ClientReset]
+	switch n := left + s.repeatInVain(); {
+	case n < leftLeast && reached > 0:
 		return 0
+	case n >= reached, left >= leftLeast && unansweredPart*left >= left+reached:
+		return n
 	}
-	return uint64(c.Waiting)
+	return 0
+}
+
+// MostlyUnreached means that most of those that are lost in front of the listener are such.
+func (s *Symptoms) MostlyUnreached() bool {
+	n := s.Unreached()
+	return n > 0 && 2*n >= s.InFront()
 }
 
 // WasFull reports whether the accept queue is or was full.
@@ -51,7 +97,7 @@ func (s *Symptoms) NobodyTried() time.Duration {
 		return 0
 	}
 	c := s.Now.Losses.Clients
-	if c == nil || c.Begun > 0 || c.Untracked > 0 || c.Waiting+c.Settling+c.Stalling > 0 || c.Outcomes != [model.NumClientOutcomes]uint64{} {
+	if c == nil || c.Begun > 0 || c.Untracked > 0 || c.Trying()+c.Settling > 0 || c.Outcomes != [model.NumClientOutcomes]uint64{} {
 		return 0
 	}
 	return c.Observed
@@ -206,14 +252,13 @@ func (s *Symptoms) Rejected() bool {
 func (s *Symptoms) LostInFront() bool {
 	c, n := s.Clients(), s.Losses().DroppedPackets
 	return c != nil && n > 0 && c.AfterDrops && s.Now.Listening() && !reading.QueueFull(s.Now) &&
-		c.Outcomes[model.ClientGaveUp]+uint64(max(c.Waiting, 0)) > 2*n
+		s.GaveUp()+uint64(max(c.Waiting, 0)) > 2*n
 }
 
 // InFront are the clients that may be lost in front of the listener.
 func (s *Symptoms) InFront() uint64 {
 	if s.LostInFront() {
-		c := s.Clients()
-		return c.Outcomes[model.ClientGaveUp] + uint64(max(c.Waiting, 0))
+		return s.GaveUp() + uint64(max(s.Clients().Waiting, 0))
 	}
 	return s.GaveUp() + s.StillTry()
 }
@@ -234,7 +279,7 @@ func (s *Symptoms) InVain() uint64 {
 	if c == nil || s.Now.Lately == nil || !s.Now.Listening() || !c.AfterDrops || s.Losses().DroppedPackets+s.Losses().Unattributed > 0 {
 		return 0
 	}
-	if s.Before == nil || s.Before.Losses == nil || s.Before.Losses.Clients == nil || s.Before.Losses.Clients.Waiting == 0 {
+	if was := s.clientsBefore(); was == nil || was.Waiting == 0 {
 		return 0 // what was dropped a moment ago may not be counted yet
 	}
 	answered := uint64(max(0, c.Settling+c.Stalling))

@@ -32,9 +32,13 @@ type Endpoint struct {
 	// dropped ACKs they are the namespace's ListenDrops.
 	Unanswered uint64
 
+	// GaveUpUnreached clients, of those that gave up, were sent SYN-ACKs that did not reach them.
+	GaveUpUnreached uint64
+
 	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
-	// is being repeated, or whose answer was not taken when the kernel was asked.
-	Waiting, Settling, Stalling int
+	// is being repeated, or whose answer was not taken when the kernel was asked; with
+	// one, and the client still repeats its SYN.
+	Waiting, Settling, Stalling, Unreached int
 	// Clients that were let in, of which it is not known yet whether they are answered.
 	Inside int
 	// Clients that left without having been let in, and whose kernel may still repeat what
@@ -69,6 +73,9 @@ type Answers struct {
 	Unknown    uint64
 }
 
+// Open is the number of attempts that are not yet decided.
+func (e *Endpoint) Open() int { return e.Waiting + e.Settling + e.Stalling + e.Unreached }
+
 // Failed is the number of clients that were turned away.
 func (e *Endpoint) Failed() (n uint64) {
 	for o := range NumOutcomes {
@@ -84,6 +91,7 @@ type Account struct {
 	clients    [NumOutcomes]uint64
 	letIn      uint64
 	late       uint64
+	unreached  uint64
 	answers    Answers
 	delays     Delays
 	responses  Responses
@@ -102,6 +110,8 @@ type Client struct {
 	First       time.Duration // its first SYN
 	Delay       time.Duration // of one that was let in
 	LetIn, Late bool          // while it was there, after it had left
+	// Unreached: SYN-ACKs were sent to it, and it repeated its SYN.
+	Unreached bool
 	// Single: it is one of those that a flood consists of. Hash is that of its address then,
 	// and Silent that it was observed not to answer a SYN-ACK.
 	Single, Silent bool
@@ -116,6 +126,9 @@ func (a *Account) Count(at time.Duration, c *Client) {
 		a.letIn++
 	case c.Late:
 		a.late++
+	}
+	if c.Unreached {
+		a.unreached++
 	}
 	if c.Outcome == Delayed {
 		a.delays.observe(c.Delay)
@@ -163,7 +176,7 @@ func (a *Account) Answer(answer Answer, first time.Duration) {
 // Report also resets what is of the time since the report before.
 func (a *Account) Report(at time.Duration) Endpoint {
 	out := Endpoint{
-		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, Answers: a.answers, Delays: a.delays, Responses: a.responses,
+		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, Answers: a.answers, Delays: a.delays, Responses: a.responses,
 		Untracked: uint64(a.untracked + .5), Unanswered: a.unanswered, Flood: a.flood.now(at),
 	}
 	a.delays.Shortest, a.delays.Longest = 0, 0

@@ -13,7 +13,8 @@ const (
 	// Delayed: let in 200 ms or more after its first SYN, beside what its handshake takes.
 	Delayed
 	// GaveUp: its SYNs, however few, stopped and no SYN-ACK had left; or none that
-	// found the client still there after it had repeated its SYN.
+	// found the client still there after it had repeated its SYN, or that reached it: it
+	// repeated the SYN that was answered, and never acknowledged one.
 	GaveUp
 	// Stalled: it was sent a SYN-ACK or a SYN cookie, so believes that it is connected, and
 	// left, by FIN, RST or silence, without having been let in.

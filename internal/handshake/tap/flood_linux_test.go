@@ -64,7 +64,7 @@ func TestLongSpoofedFlood(t *testing.T) {
 	var r Report
 	require.Eventually(t, func() bool {
 		r, e = report()
-		return e.Waiting+e.Settling+e.Stalling == 0
+		return e.Open() == 0
 	}, 2*time.Minute, 50*time.Millisecond, "%+v", &e)
 
 	counted := sumOf(e.Clients) + e.Untracked

@@ -95,7 +95,7 @@ func allDecided(t *testing.T, tap *Tap, addr netip.AddrPort, n uint64) (found ou
 	t.Helper()
 	require.Eventually(t, func() bool {
 		found = countedAt(t, tap, addr)
-		return sumOf(found.Clients) >= n && found.Waiting+found.Settling+found.Stalling == 0
+		return sumOf(found.Clients) >= n && found.Open() == 0
 	}, 3*time.Minute, 50*time.Millisecond, "%d clients: %v", n, &found)
 	return found
 }

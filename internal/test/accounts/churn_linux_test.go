@@ -125,7 +125,7 @@ func (c *churn) takeTurn(t *testing.T) string {
 	}
 	for ended := time.Now(); time.Since(ended) < settleMost; {
 		c.step(10 * time.Millisecond)
-		if last, lost = look(t, tap); len(c.crowd.byFD) == 0 && last.Waiting+last.Settling+last.Stalling+last.Inside+last.Left == 0 {
+		if last, lost = look(t, tap); len(c.crowd.byFD) == 0 && last.Open()+last.Inside+last.Left == 0 {
 			break
 		}
 	}

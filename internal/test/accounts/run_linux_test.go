@@ -227,5 +227,5 @@ func (w *watcher) look() {
 // settled reports whether nothing is open that has yet to be decided. outcomes: but whether
 // those that have left are let in.
 func (w *watcher) settled(outcomes bool) bool {
-	return w.last.Waiting+w.last.Settling+w.last.Stalling+w.last.Inside == 0 && (outcomes || w.last.Left == 0)
+	return w.last.Open()+w.last.Inside == 0 && (outcomes || w.last.Left == 0)
 }

@@ -81,6 +81,13 @@ func front() []deployment {
 		lost("clients that sign with TCP MD5", "the clients' kernel signs, the listener has no key", func(*rig.Case) func() error {
 			return signed
 		}, []string{"TCP MD5", "TCPMD5Unexpected"}, []string{unknown}),
+		lost("the SYN-ACKs do not reach the clients", "the clients' host drops the SYN-ACKs", func(c *rig.Case) func() error {
+			c.Needs("nft")
+			try := far(c, "")
+			c.Do("ip", "netns", "exec", "far", "nft", "add table inet deaf; add chain inet deaf input { type filter hook input priority 0; }; "+
+				"add rule inet deaf input tcp sport 8080 tcp flags & (syn | ack) == (syn | ack) drop")
+			return try
+		}, []string{"SYN-ACKs do not reach them", "tcpdump", "gave_up"}, []string{unknown, "half_open\": 1"}),
 		{"a netfilter rule with a counter rejects with a reset", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")

@@ -82,7 +82,7 @@ func TestLongTwoBursts(t *testing.T) {
 
 	// What became of those that have left is known when their kernels repeat their requests no
 	// more, or when one of these is let in. Then every surface has the clients' own number.
-	nettest.Within(t, 2*time.Minute, "it is known what became of all", func() bool { c := look().Clients; return c.Waiting+c.Settling+c.Stalling == 0 })
+	nettest.Within(t, 2*time.Minute, "it is known what became of all", func() bool { c := look().Clients; return c.Waiting+c.Settling+c.Stalling+c.Unreached == 0 })
 	var list api.Incidents
 	nettest.Within(t, time.Minute, "the incidents have all of them", func() bool {
 		body, err := get(t.Context(), "http://"+agent.Address+"/api/v1/incidents")
