@@ -23,8 +23,8 @@ const busyAnswer = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnec
 const minWork = time.Second
 
 // boundedListener accepts every connection and holds at most maxConnections of
-// them. For a new one it closes one of the client that has most: the oldest that waits for
-// a request, else the one that has been answered for longest. So a client that
+// them. For a new one it closes one of the client that has most: one that is closed already and not yet
+// read, else the oldest that waits for a request, else the one that has been answered for longest. So a client that
 // opens connections without end closes its own, whatever it sends or does not read, and
 // another's scrape gets in.
 type boundedListener struct {
@@ -114,6 +114,7 @@ func (l *boundedListener) opens(client string) bool {
 func (l *boundedListener) admit(c net.Conn) *boundedConn {
 	b := &boundedConn{Conn: c, listener: l, client: clientOf(c), since: time.Now(), waits: true, closed: make(chan struct{})}
 	b.intake = l.intake.of(b.client)
+	boundBuffers(c)
 	l.mu.Lock()
 	var out *boundedConn
 	if len(l.conns) >= maxConnections {
@@ -171,33 +172,28 @@ type boundedConn struct {
 	// since it waits for a request, or is answered; the listener's lock is for both.
 	since time.Time
 	waits bool
+	rests bool // it is closed, and its client has not read all
 }
 
 // before says that a connection makes room earlier than another one.
 func (c *boundedConn) before(other *boundedConn) bool {
+	if c.rests != other.rests {
+		return c.rests
+	}
 	if c.waits != other.waits {
 		return c.waits
 	}
 	return c.since.Before(other.since)
 }
 
-// Close implements net.Conn.
-func (c *boundedConn) Close() error {
-	c.apart()
-	return c.shut()
-}
-
-// shut closes the connection, also while it waits to be read.
-func (c *boundedConn) shut() error {
-	c.closing.Do(func() { close(c.closed) })
-	return c.Conn.Close()
-}
-
-// Read implements net.Conn, as fast as the client may be read.
+// Read implements net.Conn, as fast as the client may be read and reads itself.
 func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n <= 0 {
 		return n, err
+	}
+	if !c.keepsUp() {
+		return 0, net.ErrClosed
 	}
 	cost := max(n, intakeLeast)
 	free := !c.listener.tls && c.received+n <= intakeFree

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/common/version"
 
@@ -75,10 +74,9 @@ func (i *incidents) recording(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = in.Close() }()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(maxReading))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", `attachment; filename="`+r.PathValue("id")+`.tcpdiag"`)
-	_, _ = io.Copy(w, in)
+	_, _ = io.Copy(newPaced(w), in)
 }
 
 func (i *incidents) open(w http.ResponseWriter, r *http.Request) (io.ReadCloser, bool) {

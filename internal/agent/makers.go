@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,8 +21,6 @@ const (
 	maxTurnWait = 5 * time.Second
 	// maxUnread is how many bytes of answers may wait for clients to read them.
 	maxUnread = 16 << 20
-	// maxReading is how long a client may take to read one.
-	maxReading = 10 * time.Second
 )
 
 // makers make answers, a few at once and in turns by client, in memory: who asks most or
@@ -89,14 +88,13 @@ type outbox struct {
 }
 
 func (o *outbox) deliver(w http.ResponseWriter, a *answer) {
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Now().Add(maxReading))
-	a.expire = func() { _ = control.SetWriteDeadline(time.Now().Add(-time.Second)) }
+	out := newPaced(w)
+	a.expire = out.giveUp
 	o.put(a)
 	defer o.take(a)
+	w.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
 	w.WriteHeader(a.code)
-	_, _ = w.Write(a.body.Bytes())
-	_ = control.Flush() // what is in the server's own buffer waits here too
+	_, _ = out.Write(a.body.Bytes())
 }
 
 func (o *outbox) put(a *answer) {

@@ -32,10 +32,14 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: 8, MaxReadFrameSize: 16 << 10},
-		ConnState:         noteState,
-		ConnContext:       withConn,
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 8, MaxReadFrameSize: 16 << 10,
+			MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 16 << 10, // nobody sends a body
+			SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second, WriteByteTimeout: maxReading,
+		},
+		ConnState:   noteState,
+		ConnContext: withConn,
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 }
 

@@ -72,7 +72,7 @@ func (g *group) measure() {
 			case <-g.stop:
 				return
 			case <-time.After(5 * time.Millisecond):
-				g.most.Store(max(g.most.Load(), g.number("memory.stat", g.anon)))
+				g.most.Store(max(g.most.Load(), g.number("memory.stat", g.anon)+g.number("memory.stat", "sock"))) // what is unread is the kernel's
 			}
 		}
 	}()

@@ -25,6 +25,7 @@ type hog struct {
 	request string
 	endless bool // one request after the other, and all answers are read; else it asks once and reads slowly
 	leaves  bool // with the first bytes of the answer
+	deaf    bool // reads nothing, and stays beside the next
 }
 
 // hogs are what one address may do: each connection asks, keeps what it has for as long as it is left, and
@@ -37,6 +38,7 @@ func hogs() map[string]hog {
 		"pages that stay open":        {request: "GET /api/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"},
 		"pages opened again":          {request: "GET /api/v1/stream?process=NUMBER HTTP/1.1\r\nHost: localhost\r\n\r\n", leaves: true},
 		"snapshots that nobody reads": {request: "GET /api/v1/snapshot HTTP/1.1\r\nHost: localhost\r\n\r\n"},
+		"answers that nobody reads":   {request: "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", deaf: true},
 		"headers that drip":           {request: "GET / HTTP/1.1\r\nX: "},
 		"health without end":          {request: strings.Repeat(health, 100), endless: true},
 	}
@@ -93,7 +95,9 @@ func (s *scene) keepOpening(ctx context.Context, from netip.Addr, h hog, opened 
 		n := opened.Add(1)
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
 		h.use(ctx, c, strings.ReplaceAll(h.request, "NUMBER", strconv.FormatInt(n, 10)))
-		_ = c.Close()
+		if !h.deaf {
+			_ = c.Close()
+		}
 	}
 }
 
@@ -102,6 +106,9 @@ func (h hog) use(ctx context.Context, c net.Conn, request string) {
 	switch {
 	case h.leaves:
 		_, _ = c.Read(make([]byte, 100))
+	case h.deaf:
+		context.AfterFunc(ctx, func() { _ = c.Close() })
+		time.Sleep(time.Second)
 	case h.endless:
 		go func() { _, _ = io.Copy(io.Discard, c) }()
 		for err == nil && ctx.Err() == nil { // more than is read by far, and this process is not the machine's only one
