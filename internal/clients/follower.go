@@ -60,11 +60,12 @@ type Follower struct {
 
 	mu         sync.Mutex // of what follows; it is not held while the kernel is asked
 	namespaces map[uint64]*namespace
-	beyond     int // namespaces for which there was no tap
+	number     uint64 // of the latest namespace
+	beyond     int    // namespaces for which there is no tap
 }
 
 const (
-	// maxNamespaces bounds the taps. Up to roomyNamespaces of them have a large ring from the
+	// maxNamespaces bounds the taps; see admit. Up to roomyNamespaces of them have a large ring from the
 	// start.
 	maxNamespaces   = 64
 	roomyNamespaces = 4
@@ -119,15 +120,12 @@ func (f *Follower) Tend(s *model.Snapshot) error {
 	if f.mode == Off {
 		return nil
 	}
-	wanted := wantedOf(s)
+	wanted := f.admit(wantedOf(s), s)
 	for _, p := range f.unwanted(wanted) {
 		p.close()
 	}
 	for _, w := range wanted {
 		p := f.namespace(w.NetNS)
-		if p == nil {
-			continue
-		}
 		if p.due(s.Time) {
 			tap, err := f.open(w)
 			f.mu.Lock()
@@ -157,17 +155,14 @@ func (f *Follower) Tend(s *model.Snapshot) error {
 	return nil
 }
 
-// namespace is that of a namespace, nil where there are too many.
+// namespace is that of a namespace, a new one where there is none.
 func (f *Follower) namespace(netns uint64) *namespace {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.namespaces[netns]
 	if p == nil {
-		if len(f.namespaces) == maxNamespaces {
-			f.beyond++
-			return nil
-		}
-		p = newNamespace(netns)
+		f.number++
+		p = newNamespace(netns, f.number)
 		f.namespaces[netns] = p
 	}
 	return p
@@ -186,7 +181,6 @@ func (p *namespace) due(now time.Time) bool {
 func (f *Follower) unwanted(wanted []Where) (out []*namespace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.beyond = 0
 	for id, p := range f.namespaces {
 		if !slices.ContainsFunc(wanted, func(w Where) bool { return w.NetNS == id }) {
 			out = append(out, p)

@@ -15,8 +15,9 @@ import (
 // namespace is one network namespace.
 type namespace struct {
 	netns  uint64
-	tap    Tap   // nil where it could not be opened
-	err    error // why
+	number uint64 // they count up
+	tap    Tap    // nil where it could not be opened
+	err    error  // why
 	tried  time.Time
 	opened time.Time
 
@@ -55,8 +56,8 @@ type mark struct {
 	waits  model.Waits // since the mark before
 }
 
-func newNamespace(netns uint64) *namespace {
-	return &namespace{netns: netns, last: make(map[netip.AddrPort]model.ClientTotals), accounts: make(map[netip.AddrPort]*account)}
+func newNamespace(netns, number uint64) *namespace {
+	return &namespace{netns: netns, number: number, last: make(map[netip.AddrPort]model.ClientTotals), accounts: make(map[netip.AddrPort]*account)}
 }
 
 func (p *namespace) close() {

@@ -95,7 +95,7 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		r = new(ring)
 		h.rings[KeyOf(l)] = r
 	}
-	r.owner, r.seen = ownerOf(l), h.last
+	r.owner, r.seen = shares.OwnerOf(l), h.last
 	r.add(recording.NewPoint(s.Time, l, r.totals))
 	if l.AcceptQueue != nil {
 		r.samples.add(l.AcceptQueue.Samples)

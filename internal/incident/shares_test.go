@@ -135,13 +135,13 @@ func TestRecordingsAreShared(t *testing.T) {
 func TestOwners(t *testing.T) {
 	uid := uint32(33)
 	l := model.Listener{ID: model.ListenerID{NetNS: 7, Address: netip.MustParseAddrPort("10.0.0.1:80")}}
-	require.Equal(t, "netns 7", ownerOf(&l))
+	require.Equal(t, "netns 7", shares.OwnerOf(&l))
 	l.User = &uid
-	require.Equal(t, "uid 33", ownerOf(&l))
+	require.Equal(t, "uid 33", shares.OwnerOf(&l))
 	l.Process = &model.Process{Container: "c0ffee"}
-	require.Equal(t, "container c0ffee", ownerOf(&l))
+	require.Equal(t, "container c0ffee", shares.OwnerOf(&l))
 	l.Process.PodUID = "1-2"
-	require.Equal(t, "pod 1-2", ownerOf(&l))
+	require.Equal(t, "pod 1-2", shares.OwnerOf(&l))
 }
 
 // Whatever number a stranger's file has, the next recordings are listed.

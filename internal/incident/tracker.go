@@ -88,7 +88,7 @@ func (t *tracker) observe(s *model.Snapshot, to recordings) {
 	t.cases = going
 	t.starts.observe(s)
 	for i := range s.Listeners {
-		if l := &s.Listeners[i]; troubled(l) && !taken[l] && !t.starts.has(l, s.Time) && t.room(s, ownerOf(l), to) {
+		if l := &s.Listeners[i]; troubled(l) && !taken[l] && !t.starts.has(l, s.Time) && t.room(s, shares.OwnerOf(l), to) {
 			t.open(s, l, to)
 		}
 	}
@@ -158,7 +158,7 @@ func (t *tracker) has(key Key) bool {
 }
 
 func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
-	c := &open{key: KeyOf(l), owner: ownerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
+	c := &open{key: KeyOf(l), owner: shares.OwnerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
 	c.totals = newTotals(t.before, c.key, t.refused[portKey(c.netns, c.port)])
 	h := &recording.Header{
 		Schema: recording.Schema, Host: s.Host, Kernel: s.Kernel, Began: s.Time.Round(0).UTC(),
