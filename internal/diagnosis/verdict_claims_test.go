@@ -416,6 +416,25 @@ func scenariosClaims() []scenario {
 			now: fresh().do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
 		},
 		{
+			name: "most are refused, and packets were dropped before", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientRefused, 1741)).do(outcome(model.ClientGaveUp, 61)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) {
+				l.Recent = &model.Recent{Packets: 9, Cause: model.CauseSlowAccept}
+			}), before: fresh(),
+		},
+		{
+			name: "most are refused, and packets are dropped", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue),
+			now: fresh().lost(model.CauseSlowAccept, syn, 9).do(outcome(model.ClientRefused, 1741)).do(refusedAt("10.0.0.2:8080")), before: fresh(),
+		},
+		{
+			name: "most packets are dropped, and some clients refused", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
+			now: fresh().lost(model.CauseSlowAccept, syn, 900).do(outcome(model.ClientRefused, 4)).do(refusedAt("10.0.0.2:8080")), before: fresh(),
+		},
+		{
+			name: "most were refused before it listened, and packets were dropped", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
+			now:    fresh().lost(model.CauseSlowAccept, syn, 9).do(outcome(model.ClientRefused, 1741)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }),
+			before: fresh(),
+		},
+		{
 			name: "refused at the address that is listened on: rejected in front of it", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(),
 		},

@@ -21,8 +21,8 @@ func beforeListener() Cause {
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
 			refuted: []refutation[*symptoms.Symptoms]{
-				{"the listener dropped packets lately, and no clients began after that whom nothing answers, or no answer reaches", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && s.InVain()+s.Unreached() == 0 }},
-				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && s.InVain()+s.Unreached() == 0 }},
+				{"the listener dropped packets lately, and no clients began after that whom nothing answers, no answer reaches, and most that fail are not refused", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && nothingShowsIt(s) }},
+				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && nothingShowsIt(s) }},
 			},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
@@ -34,6 +34,9 @@ func beforeListener() Cause {
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if s.MostlyUnreached() {
 				return words.Join(phrase.Sprintf("SYN-ACKs left this network namespace for %s, which repeated the SYN all the same", phrase.Count(s.Unreached(), "client")), words.QueueNumbers(s))
+			}
+			if s.MostlyRejected() {
+				return words.Join(phrase.Sprintf("%s of them were refused, while there was a listener, which refuses nobody", phrase.Number(s.Refused())), lostWhere(s), words.QueueNumbers(s))
 			}
 			which := "them"
 			if s.LostInFront() {
@@ -58,10 +61,15 @@ func beforeListener() Cause {
 			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. A few of many are lost by any network, and are not said to be this: fewer than three, or than one in twenty of those that have ended.",
 			Change:    "What drops them.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered",
+			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered; or clients were refused while the listener was there",
 			Otherwise: "what dropped the packets",
 		},
 	}
+}
+
+// nothingShowsIt: no clients fail in a way that the listener's drops of before do not explain.
+func nothingShowsIt(s *symptoms.Symptoms) bool {
+	return s.InVain()+s.Unreached() == 0 && !s.MostlyRejected()
 }
 
 // wayBack is where SYN-ACKs are lost that were seen to leave.

@@ -240,10 +240,20 @@ func (s *Symptoms) Refused() uint64 {
 	return 0
 }
 
-// Rejected means that clients were refused at an address that was listened on all the time.
-func (s *Symptoms) Rejected() bool {
-	return s.Refused() > 0 && !s.Clients().RefusedBefore && s.Closed == nil && s.Before != nil && s.Before.Inode == s.Now.Inode &&
-		s.Now.Recent == nil && Covers(s.Now, s.Clients())
+// Rejected means that clients were refused at an address that was listened on all the time: something in between
+// does that, since a listener refuses nobody however full it is.
+func (s *Symptoms) Rejected() bool { return s.rejected() && s.Now.Recent == nil || s.MostlyRejected() }
+
+// MostlyRejected means that this became of most clients that failed, whatever became of the others: they are far more than the
+// packets that the listener dropped, each of which was one client's.
+func (s *Symptoms) MostlyRejected() bool {
+	n := s.Refused()
+	others := s.GaveUp() + s.StillTry() + s.stalledClients() + s.ResetByServer()
+	return s.rejected() && n >= leftLeast && n > 2*(s.Losses().DroppedPackets+s.Losses().Unattributed) && n >= others
+}
+
+func (s *Symptoms) rejected() bool {
+	return s.Refused() > 0 && !s.Clients().RefusedBefore && s.Closed == nil && s.Before != nil && Covers(s.Now, s.Clients())
 }
 
 // LostInFront means that more clients have no answer than twice the packets that the listener
