@@ -52,10 +52,12 @@ func TestThrottlingShare(t *testing.T) {
 }
 
 func TestAdviseThrottled(t *testing.T) {
+	var lost *model.Losses
+	var shown *model.Shown
 	advised := func(limit *float64, kept, used time.Duration) string {
 		now := tomcat(1, 1, 1).do(cpu(kept, used, 10, 10))
-		now.Process.CPULimit = limit
-		s := symptoms.Of(symptoms.Input{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second}, reading.DefaultThresholds())
+		now.Process.CPULimit, now.Losses = limit, lost
+		s := symptoms.Of(symptoms.Input{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second, Shown: shown}, reading.DefaultThresholds())
 		return causes.AdviseThrottled(s)
 	}
 	require.Contains(t, advised(new(.5), 1500*time.Millisecond, 500*time.Millisecond), "of the unit) from 0.5 to 2 CPUs, as much as the process wanted, or remove it")
@@ -63,4 +65,19 @@ func TestAdviseThrottled(t *testing.T) {
 	require.Contains(t, advised(nil, 1500*time.Millisecond, 500*time.Millisecond), "to 4 times what it is")
 	require.Contains(t, advised(new(.1), 1900*time.Millisecond, 100*time.Millisecond), "of the unit), or remove it", "20 times as much is no number to set")
 	require.Contains(t, advised(new(.1), 0, time.Second), "of the unit), or remove it", "not throttled now")
+
+	clients := &model.Clients{Observed: 10 * time.Second}
+	clients.Begun, clients.Answers = 200, model.ClientAnswers{Known: true, Unanswered: 190}
+	lost = &model.Losses{Clients: clients, AbandonedRequests: 80}
+	nearlyAll := func() string { return advised(new(.1), 1900*time.Millisecond, 100*time.Millisecond) }
+	require.Contains(t, nearlyAll(), "from 0.1 to 0.4 CPUs, for all who come: of 200 clients in the last 10 s it is enough for 80, or remove it")
+	shown = &model.Shown{Verdict: model.Verdict{Answer: model.Answer{Do: []model.Step{{Setting: "CPU limit", From: "0.1", To: "0.6"}}}}}
+	require.Contains(t, nearlyAll(), "from 0.1 to 0.6 CPUs, for the most that have come since the trouble began, or remove it", "it does not shrink")
+	shown = nil
+	lost.AbandonedRequests = 4
+	require.Contains(t, nearlyAll(), "of the unit), or remove it", "too few requests show what one takes")
+	lost.AbandonedRequests, clients.Begun = 80, 60
+	require.Contains(t, nearlyAll(), "of the unit), or remove it", "it is enough for those who come")
+	clients.Begun, clients.Flood = 200, &model.ClientFlood{}
+	require.Contains(t, nearlyAll(), "of the unit), or remove it", "nobody is behind a flood")
 }

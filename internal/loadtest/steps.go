@@ -29,13 +29,14 @@ func (r *Result) advise() {
 	a := &r.Worst.Verdict.Answer
 	var do []model.Step
 	said := make(map[string]model.Step)
+	changes := r.limitChanges()
 	for _, step := range a.Do {
-		if step.Limit == "" {
+		if !slices.ContainsFunc(changes, func(c limitChange) bool { return c.limit == step.Limit }) {
 			do = append(do, step)
 		}
 		said[step.Limit] = step
 	}
-	for _, c := range r.limitChanges() {
+	for _, c := range changes {
 		if c.to <= c.from {
 			continue
 		}

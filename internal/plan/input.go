@@ -29,6 +29,9 @@ type Input struct {
 	// Rate is the number of clients per second of an open-loop load, which
 	// does not slow down when the server does. 0: all come at once.
 	Rate float64
+	// Together is how many of those that come at Rate come at the same moment, one where it is 0: then so
+	// many come, and nobody until the rate is kept again.
+	Together int
 	// Duration is how long clients keep coming; 0 with Rate: until Requests
 	// have come. Give one of the two.
 	Duration time.Duration
@@ -123,6 +126,9 @@ func (in Input) withDefaults() Input {
 func (in *Input) startOf(i int) time.Duration {
 	if in.Rate == 0 {
 		return 0
+	}
+	if in.Together > 1 {
+		i -= i % in.Together
 	}
 	return time.Duration(float64(i) / in.Rate * float64(time.Second))
 }

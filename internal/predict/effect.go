@@ -4,8 +4,10 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
@@ -19,6 +21,9 @@ func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 	}
 	if k, ok := countKeepAlive(l); ok {
 		return Load{keepAlive: k}, true
+	}
+	if d, ok := atTheDoor(l, s); ok {
+		return Load{door: d}, true
 	}
 	m, ok := measure(l, s)
 	if !ok {
@@ -56,12 +61,14 @@ func changesLimit(v *model.Verdict) bool {
 // effect is what a step would do: "with 20 threads all are served, the slowest after 1.2
 // s; now 34 of 60 are turned away".
 func (l *Load) effect(s model.Step) string {
-	to, err := strconv.Atoi(strings.ReplaceAll(s.To, ",", ""))
-	if err != nil {
+	to, err := strconv.ParseFloat(strings.ReplaceAll(s.To, ",", ""), 64)
+	switch {
+	case err != nil:
 		return ""
-	}
-	if l.keepAlive != nil {
-		return l.keepAlive.effect(s.Limit, to)
+	case l.keepAlive != nil:
+		return l.keepAlive.effect(s.Limit, int(to))
+	case l.door != nil:
+		return l.door.effect(s.Limit, int(to))
 	}
 	changed, what := l.change(l.Input, s.Limit, to)
 	if what == "" {
@@ -98,7 +105,7 @@ func (l *Load) effect(s model.Step) string {
 	if then == "" || now == "" {
 		return ""
 	}
-	if s.Limit == limitPool {
+	if s.Limit == reading.LimitConnectionPool {
 		what += ", if as many are answered at once as fast,"
 	}
 	return with + what + " " + then + "; now " + now
@@ -123,22 +130,22 @@ func (l *Load) asManyFail(p, q *plan.Plan) bool {
 }
 
 // change is a load with another limit, and what that is called; "" where it is none that is simulated.
-func (l *Load) change(in plan.Input, limit string, to int) (changed plan.Input, what string) {
-	switch limit {
-	case "max_threads":
-		in.Threads, what = to, phrase.Count(to, "thread")
-	case "max_connections":
-		in.MaxConnections, what = to, phrase.Count(to, "connection")
-	case "accept_queue":
-		in.AcceptCount, in.InForce, what = to, false, "a queue of "+phrase.Number(to+1)
-	case limitFiles:
-		if l.files != nil {
-			in.MaxConnections, what = l.files.connections(to), phrase.Count(to, "open file")
-		}
-	case limitPool:
-		if in.BackendConnections > 0 {
-			in.BackendConnections, what = to, "a pool of "+phrase.Number(to)
-		}
+func (l *Load) change(in plan.Input, limit string, to float64) (changed plan.Input, what string) {
+	n := int(to)
+	switch {
+	case limit == reading.LimitCPU && l.cpus > 0 && to > 0: // all that is done takes CPU time
+		in.BackendTime, what = time.Duration(float64(in.BackendTime)*l.cpus/to), phrase.Decimal(to)+" CPUs"
+	case l.cpus > 0: // more that wait for the same CPU
+	case limit == reading.StageMaxThreads:
+		in.Threads, what = n, phrase.Count(n, "thread")
+	case limit == reading.StageMaxConnections:
+		in.MaxConnections, what = n, phrase.Count(n, "connection")
+	case limit == reading.StageAcceptQueue:
+		in.AcceptCount, in.InForce, what = n, false, "a queue of "+phrase.Number(n+1)
+	case limit == reading.StageOpenFiles && l.files != nil:
+		in.MaxConnections, what = l.files.connections(n), phrase.Count(n, "open file")
+	case limit == reading.LimitConnectionPool && in.BackendConnections > 0:
+		in.BackendConnections, what = n, "a pool of "+phrase.Number(n)
 	}
 	return in, what
 }
@@ -146,7 +153,7 @@ func (l *Load) change(in plan.Input, limit string, to int) (changed plan.Input, 
 // afterwards is how clients fare with the change, and how many of them are turned away at most. How many of a burst are
 // may depend on the way in which they come: it is from the fewest to the most, and not known where these are too far
 // apart.
-func (l *Load) afterwards(after *plan.Plan, limit string, to int) (then string, failing float64, known bool) {
+func (l *Load) afterwards(after *plan.Plan, limit string, to float64) (then string, failing float64, known bool) {
 	least, most := after, after
 	for _, in := range l.ways {
 		in, _ = l.change(in, limit, to)
@@ -171,7 +178,7 @@ func (l *Load) afterwards(after *plan.Plan, limit string, to int) (then string, 
 
 // agreed reports whether as many are turned away after the change whatever is not known of the
 // clients' patience, where what was measured allows several.
-func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
+func (l *Load) agreed(after *plan.Plan, limit string, to float64) bool {
 	for _, in := range l.others {
 		in, _ = l.change(in, limit, to)
 		p, err := plan.Simulate(in)
@@ -185,13 +192,6 @@ func (l *Load) agreed(after *plan.Plan, limit string, to int) bool {
 	return true
 }
 
-// limitPool is the Limit of a step that enlarges the pool of connections to a backend, limitFiles of one that
-// lets the process have more files open.
-const (
-	limitPool  = "connection_pool"
-	limitFiles = "open_files"
-)
-
 // littleLess: a tenth less is nothing that a person would see.
 func littleLess(share, was float64) bool { return share > .9*was }
 
@@ -204,6 +204,8 @@ func (l *Load) outcome(p *plan.Plan, allServed string) string {
 		return ""
 	case l.growing(p):
 		return phrase.Decimal(l.growth(p)) + " a second more come than are served"
+	case failed == 0 && l.cpus > 0: // how long one is kept from running is no matter of the simulation
+		return "all are served"
 	case failed == 0:
 		return allServed + phrase.Seconds(p.Latency.Max)
 	}

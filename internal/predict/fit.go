@@ -31,7 +31,9 @@ const (
 type Load struct {
 	plan.Input
 	keepAlive *keepAlive // nothing is simulated of connections that are kept
+	door      *door      // clients are turned away in front of a server that rests
 	files     *files     // the open files are what limits the connections
+	cpus      float64    // the CPU limit is what limits the threads, 0 where it does not
 	steady    bool
 	waits     bool // nobody has left yet: said of clients that wait as long as it takes
 	off       float64
@@ -52,7 +54,7 @@ func (m *measured) fit() (best Load, ok bool) {
 		return best, false
 	}
 	best.off = math.Inf(1)
-	defer func() { best.files = m.files }()
+	defer func() { best.files, best.cpus = m.files, m.cpus }()
 	least, most := math.Inf(1), 0.
 	var fits []plan.Input
 	for _, in := range m.patiences(in) {

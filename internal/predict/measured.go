@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
@@ -32,6 +33,7 @@ type measured struct {
 	waits        bool // of a burst nobody is known to have left yet
 	atOnce       int  // of a burst: who was let in without having to ask again
 
+	cpus   float64    // the CPU limit that withholds what the threads need, 0 where none does
 	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
 	files  *files     // nil where the connections are not limited by them
@@ -96,12 +98,18 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	m.inside, m.busy, m.span = l.AcceptQueue.Length+l.Connections.Accepted, busy, arrivals.First
 	m.left, m.queued = l.Connections.Phases[model.ClientClosed], l.AcceptQueue.Length
 	m.limits = limits(l, namespaceOf(s, l).Sysctl)
-	if l.Verdict.Cause == model.CauseOpenFiles {
+	switch l.Verdict.Cause {
+	case model.CauseOpenFiles:
 		var known bool
 		if m.files, known = filesOf(l); !known {
 			return m, false
 		}
 		m.limits.MaxConnections = m.files.taken
+	case model.CauseCPUThrottled:
+		if l.Process == nil || l.Process.CPULimit == nil {
+			return m, false
+		}
+		m.cpus = *l.Process.CPULimit
 	}
 	if m.busy < m.threads() {
 		return m, false
@@ -110,10 +118,16 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 	case arrivals.First-arrivals.Last <= together && arrivals.Last >= together:
 		m.spread = arrivals.First - arrivals.Last
 		return m, m.cameAtOnce(l, arrivals)
-	case arrivals.Last <= together && m.span >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled):
+	case settledFor(l, s):
 		return m, m.keepComing(l)
 	}
 	return m, false
+}
+
+// settledFor reports whether clients have come for as long as a look back needs, and still do.
+func settledFor(l *model.Listener, s *model.Snapshot) bool {
+	a := l.Losses.Clients.Arrivals
+	return a != nil && a.Last <= together && a.First >= settled && (l.Recent == nil || s.Time.Sub(l.Recent.Latest) >= settled)
 }
 
 // cameAtOnce takes the load for clients that came together. Of those that are not inside it is known
@@ -184,7 +198,7 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 // lack of CPU, a pool or a peer behind the threads, connections that are kept.
 func simulated(l *model.Listener, pool int) bool {
 	switch l.Verdict.Cause {
-	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles:
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles, model.CauseCPUThrottled:
 	default:
 		return false
 	}
@@ -193,6 +207,11 @@ func simulated(l *model.Listener, pool int) bool {
 			return false
 		}
 	}
+	return limitsKnown(l)
+}
+
+// limitsKnown reports whether the limits are, and how the connections are used.
+func limitsKnown(l *model.Listener) bool {
 	k, n := l.Connector, l.Connections
 	if k == nil || n == nil || l.AcceptQueue == nil || l.Losses == nil || k.MaxThreads == nil || k.MaxConnections == nil {
 		return false
@@ -227,7 +246,7 @@ func namespaceOf(s *model.Snapshot, l *model.Listener) model.NetNS {
 // pool is the size of the pool that a step of the answer enlarges.
 func pool(v *model.Verdict) int {
 	for _, s := range v.Answer.Do {
-		if s.Limit == limitPool {
+		if s.Limit == reading.LimitConnectionPool {
 			n, _ := strconv.Atoi(s.From)
 			return n
 		}
@@ -245,7 +264,10 @@ func (m *measured) threads() int {
 
 // servers is how many of them are worked on: the rest wait for a connection of the pool.
 func (m *measured) servers() int {
-	if m.pool > 0 {
+	switch {
+	case m.cpus > 0: // what one needs of the CPU time that there is
+		return 1
+	case m.pool > 0:
 		return min(m.pool, m.threads())
 	}
 	return m.threads()
@@ -260,8 +282,12 @@ func (m *measured) load() (in plan.Input, ok bool) {
 	}
 	in = m.limits
 	in.ServiceTime = took
-	if m.pool > 0 { // what the thread does by itself is in the backend's time
-		in.ServiceTime, in.BackendTime, in.BackendConnections = time.Millisecond, took, m.pool
+	in.BackendConnections = m.pool
+	if m.cpus > 0 {
+		in.BackendConnections = 1
+	}
+	if in.BackendConnections > 0 { // what the thread does by itself is in the backend's time
+		in.ServiceTime, in.BackendTime = time.Millisecond, took
 	}
 	if !m.steady {
 		in.Requests = m.offered

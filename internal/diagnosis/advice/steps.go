@@ -114,7 +114,7 @@ func BacklogSteps(s *symptoms.Symptoms, to int) (out []model.Step) {
 func SomaxconnStep(s *symptoms.Symptoms, to int) model.Step {
 	step := model.Step{
 		Text:    "Raise what the kernel allows, in the server's network namespace (in Kubernetes: securityContext.sysctls)",
-		Setting: "net.core.somaxconn", To: strconv.Itoa(to), Command: phrase.Sprintf("sysctl -w net.core.somaxconn=%v", to),
+		Setting: "net.core.somaxconn", To: strconv.Itoa(to), Limit: reading.LimitSomaxconn, Command: phrase.Sprintf("sysctl -w net.core.somaxconn=%v", to),
 	}
 	if most, known := s.Sysctl["somaxconn"]; known {
 		step.From = strconv.Itoa(most)

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -49,27 +50,68 @@ func cpuThrottles() Cause {
 
 func throttledSteps(s *symptoms.Symptoms) []model.Step {
 	step := advice.Action("Raise the CPU limit (the container's, or CPUQuota= of the unit), or remove it and keep the request")
-	t, p := s.Throttling(), s.Now.Process
-	if p != nil && p.CPULimit != nil && *p.CPULimit > 0 {
-		step.Setting, step.From = "CPU limit", phrase.Fraction(*p.CPULimit)
-		if t.Fraction() > 0 && t.Withheld < .9 {
-			step.To = phrase.Decimal(math.Ceil(*p.CPULimit/(1-t.Withheld)*10) / 10)
+	if p := s.Now.Process; p != nil && p.CPULimit != nil && *p.CPULimit > 0 {
+		step.Setting, step.From = cpuSetting, phrase.Fraction(*p.CPULimit)
+		if to, _ := cpusWanted(s, *p.CPULimit); to > 0 {
+			step.To, step.Limit = phrase.Decimal(to), reading.LimitCPU
 		}
 	}
 	return []model.Step{step}
 }
 
+const cpuSetting = "CPU limit"
+
+// cpusWanted is the CPU limit that is wanted, and by what; 0 where it is not known. While the trouble lasts it does not shrink.
+func cpusWanted(s *symptoms.Symptoms, limit float64) (to float64, wanted string) {
+	more, wanted := moreCPU(s)
+	to = tenths(limit * more)
+	if s.Shown == nil || to == 0 {
+		return to, wanted
+	}
+	for _, step := range s.Shown.Verdict.Answer.Do {
+		if before, err := strconv.ParseFloat(step.To, 64); err == nil && before > to && step.Setting == cpuSetting && step.From == phrase.Fraction(limit) {
+			return before, "for the most that have come since the trouble began"
+		}
+	}
+	return to, wanted
+}
+
+// tenths is a number that a person would write, not below n.
+func tenths(n float64) float64 { return math.Ceil(n*10) / 10 }
+
+// moreCPU is how many times the CPU limit is wanted, and by what; 0 where it is not known. Where the limit withholds nearly
+// everything, what the threads wanted is no measure: each of those that run at once adds to it. Then it is how many
+// come for each whose request is worked off, and a quarter more.
+func moreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
+	t := s.Throttling()
+	if t.Fraction() == 0 {
+		return 0, ""
+	}
+	if t.Withheld < .9 {
+		return 1 / (1 - t.Withheld), "as much as the process wanted"
+	}
+	lost := s.Losses()
+	c := lost.Clients
+	if c == nil || c.Flood != nil || c.PacketsLost > 0 || c.Untracked > 0 || !c.Answers.Known {
+		return 0, ""
+	}
+	done := c.Answers.Answered + lost.AbandonedRequests
+	if done < 5 || c.Begun <= done {
+		return 0, ""
+	}
+	return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
+}
+
 // AdviseThrottled says how much CPU the process wanted.
 func AdviseThrottled(s *symptoms.Symptoms) string {
 	text := "Raise the CPU limit (the container's, or CPUQuota= of the unit)"
-	if t := s.Throttling(); t.Fraction() > 0 && t.Withheld < .9 {
-		more := 1 / (1 - t.Withheld)
+	if more, wanted := moreCPU(s); more > 0 {
 		if limit := s.Now.Process.CPULimit; limit != nil && *limit > 0 {
-			text += phrase.Sprintf(" from %s to %s CPUs", phrase.Fraction(*limit), phrase.Decimal(math.Ceil(*limit*more*10)/10))
+			to, wanted := cpusWanted(s, *limit)
+			text += phrase.Sprintf(" from %s to %s CPUs, %s", phrase.Fraction(*limit), phrase.Decimal(to), wanted)
 		} else {
-			text += phrase.Sprintf(" to %s times what it is", phrase.Decimal(math.Ceil(more*10)/10))
+			text += phrase.Sprintf(" to %s times what it is, %s", phrase.Decimal(tenths(more)), wanted)
 		}
-		text += ", as much as the process wanted"
 	}
 	return text + ", or remove it and keep the request. More threads would make it worse: the quota is used up sooner in each period."
 }

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -43,7 +44,7 @@ func synBacklogSteps(s *symptoms.Symptoms) (do []model.Step) {
 	if v, ok := s.Sysctl["tcp_syncookies"]; ok && v == 0 {
 		return append(do, model.Step{
 			Text: "Switch SYN cookies on: a full SYN queue then loses nobody", Command: "sysctl -w net.ipv4.tcp_syncookies=1",
-			Setting: "net.ipv4.tcp_syncookies", From: "0", To: "1",
+			Setting: "net.ipv4.tcp_syncookies", From: "0", To: "1", Limit: reading.LimitCookies,
 		})
 	}
 	return append(do, advice.BacklogSteps(s, synQueueWanted(s))...)

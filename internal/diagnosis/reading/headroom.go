@@ -12,9 +12,16 @@ const (
 	StageAcceptQueue    = "accept_queue"
 	StageMaxConnections = "max_connections"
 	StageMaxThreads     = "max_threads"
-	LimitConnectionPool = "connection_pool" // of Step.Limit alone: no stage of the listener
 	StageOpenFiles      = "open_files"
 	StageEphemeralPorts = "ephemeral_ports"
+)
+
+// What else Step.Limit may be: no stage of the listener.
+const (
+	LimitConnectionPool = "connection_pool"
+	LimitSomaxconn      = "somaxconn"
+	LimitCookies        = "tcp_syncookies"
+	LimitCPU            = "cpu"
 )
 
 // Headroom says how full each stage is whose limit is known, from the client

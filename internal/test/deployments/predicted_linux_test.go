@@ -23,8 +23,11 @@ type predictedCase struct {
 	name  string
 	world world
 	load  demo.BurstOptions
-	users int    // who keep their connections, instead of load
-	none  string // why there is no prediction, where there is none
+	waves int           // how often the load comes, once where it is 0
+	every time.Duration // from one time to the next
+	flood bool          // beside SYNs of clients that never answer
+	users int           // who keep their connections, instead of load
+	none  string        // why there is no prediction, where there is none
 }
 
 // counted is what clients counted, the share of them that had an answer, and whether nearly all that were let in
@@ -40,9 +43,15 @@ func (o *predictedCase) come(c *rig.Case) counted {
 	if o.users > 0 {
 		return stay(c, o.users)
 	}
-	out := rig.Burst(c.Ctx, o.load)
+	press := func(c *rig.Case, _ *rig.Server) demo.Outcomes {
+		return rig.Again(c.Ctx, max(1, o.waves), o.every, o.load)
+	}
+	if o.flood {
+		press = flooded(press)
+	}
+	out := press(c, nil)
 	c.Must(out.LocalError)
-	return counted{out.String(), float64(out.Of(demo.OK)) / float64(o.load.Clients), 10*out.Of(demo.ReadTimeout) <= o.load.Clients}
+	return counted{out.String(), float64(out.Of(demo.OK)) / float64(out.Total()), 10*out.Of(demo.ReadTimeout) <= out.Total()}
 }
 
 // stay are users that keep their connection, ask, and ask again after about a second, for
@@ -79,6 +88,17 @@ func boot(threads, connections, queue int) world {
 	}}
 }
 
+// embedded is the program of its own, with the flags that tell an agent what it cannot find there.
+func embedded(settings []string, flags ...string) world {
+	return world{embedded: true, settings: append([]string{fmt.Sprint("port=", rig.Port)}, settings...), flags: append(flags, "--max-connections", "8192")}
+}
+
+// limited is the same with that many CPUs.
+func (w world) limited(cpus string) world {
+	w.started = func(c *rig.Case, s *rig.Server) { c.Quota(s, cpus) }
+	return w
+}
+
 // openLoad are clients that keep coming for a time, together those that come at the same moment.
 func openLoad(rate float64, lasts time.Duration, path string, connect, read time.Duration) demo.BurstOptions {
 	o := rig.Patient(path)
@@ -108,6 +128,26 @@ func predictedCases() []predictedCase {
 		{name: "C4: 2 threads, 3 connections, a queue of 1, 8 requests/s of 1 s", world: boot(2, 3, 1), load: openLoad(8, 60*s, "/hello?ms=1000", 2*s, 10*s)},
 		{name: "C5 scaled: 20 threads, 400 at once of 2 s, who wait 20 s", world: boot(20, 8192, 100), load: together(400, "/hello?ms=2000", 5*s, 20*s)},
 		{name: "B1 scaled: files for some 56 connections, 30 requests/s of 2.5 s", world: world{jvm: rig.LimitedFiles("70")}, load: openLoad(30, 60*s, "/hello?ms=2500", 2*s, 10*s)},
+		{
+			name:  "D2 scaled: a limit of 0.1 CPUs, 20 requests/s that each take 10 ms of it",
+			world: embedded([]string{"maxThreads=20", "minSpareThreads=20"}, "--max-threads", "20").limited("0.1"),
+			load:  openLoad(20, 60*s, "/?burn=10", 900*time.Millisecond, 3*s),
+		},
+		{
+			name:  "I4: 80 at once every second, a queue of 10",
+			world: embedded([]string{"acceptCount=10", "maxThreads=50", "minSpareThreads=50"}, "--max-threads", "50"),
+			load:  together(80, "/?ms=5", 900*time.Millisecond, 3*s), waves: 30, every: s,
+		},
+		{
+			name:  "A8 scaled: 80 at once every second, a queue of 500 that net.core.somaxconn holds at 1",
+			world: world{settings: []string{"server.tomcat.accept-count=500"}, sysctl: map[string]string{"net.core.somaxconn": "1"}},
+			load:  together(80, "/hello?ms=5", 900*time.Millisecond, 3*s), waves: 30, every: s,
+		},
+		{
+			name:  "F2: 20 requests/s beside a flood of SYNs, a queue of 16, no SYN cookies",
+			world: world{settings: []string{"server.tomcat.accept-count=16"}, sysctl: map[string]string{"net.ipv4.tcp_syncookies": "0", "net.ipv4.tcp_max_syn_backlog": "64"}},
+			load:  openLoad(20, 20*s, "/hello", 900*time.Millisecond, 3*s), flood: true,
+		},
 		{name: "E2: 150 users who keep their connections; 100 connections, a queue of 50", world: boot(20, 100, 50), users: 150},
 		{name: "I1: 60 at once of 2 s, who wait 12 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: together(60, "/hello?ms=2000", 12*s, 12*s)},
 		{name: "10 requests/s of 1 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: openLoad(10, 60*s, "/hello?ms=1000", 2*s, 8*s)},
@@ -162,18 +202,35 @@ func (p *predictions) made() (made prediction) {
 	return made
 }
 
-// changed is the server with the change.
-func (w world) changed(step rig.Step) world {
-	if step.Setting == "LimitNOFILE" {
+// change makes a change: to the server as it runs, or to one that is started again.
+func (o *predictedCase) change(c *rig.Case, s *rig.Server, step rig.Step) {
+	w := o.world
+	switch step.Setting {
+	case "CPU limit": // of a server that is warm, once it has worked off what waited
+		c.Quota(s, "4")
+		c.Until("nothing waits any more", func() bool {
+			out := rig.Burst(c.Ctx, together(1, "/?ms=0", rig.ToConnect, rig.ToAnswer))
+			return out.Of(demo.OK) == 1 && out.Percentile(1) < 100*time.Millisecond
+		})
+		c.Quota(s, step.To)
+		return
+	case "net.ipv4.tcp_syncookies":
+		c.SetSysctl(map[string]string{step.Setting: step.To})
+		return
+	case "net.core.somaxconn":
+		c.SetSysctl(map[string]string{step.Setting: digits(step.To)})
+	case "LimitNOFILE":
 		w.jvm = rig.LimitedFiles(digits(step.To))
-		return w
+	default:
+		w = w.with(step.Setting + "=" + digits(step.To))
 	}
-	return w.with(step.Setting + "=" + digits(step.To))
+	c.Unwind()
+	serve(c, w)
 }
 
 // watched runs the load beside an agent.
 func (o *predictedCase) watched(c *rig.Case) (out counted, said predictions) {
-	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, "--port", strconv.Itoa(rig.Port))
+	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, append([]string{"--port", strconv.Itoa(rig.Port)}, o.world.flags...)...)
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
 	c.Until("an agent that has been there before", func() bool {
@@ -225,14 +282,14 @@ func TestPredictions(t *testing.T) {
 	for _, o := range predictedCases() {
 		t.Run(o.name, func(t *testing.T) {
 			c := rig.New(t, table, o.name)
-			serve(c, o.world)
+			defer c.SetSysctl(o.world.sysctl)()
+			s := serve(c, o.world)
 			before, heard := o.watched(c)
 			step, told := heard.made(), fmt.Sprintf("%d of %d", heard.told, heard.seconds)
 			c.Row.Cells = []string{step.cause, before.text, told, "none", "", ""}
 			c.Holds(o.none == "" == (step.Effect != ""), "there should be a prediction, or none: %s", o.none)
 			if step.Effect != "" {
-				c.Unwind()
-				serve(c, o.world.changed(step.Step))
+				o.change(c, s, step.Step)
 				after := o.come(c)
 				c.Row.Cells = []string{step.cause, before.text, told, fmt.Sprintf("%s %s → %s: %s", step.Setting, step.From, step.To, step.Effect), after.text, ""}
 				heard.hold(c, step.Step, after)

@@ -57,15 +57,22 @@ func Waves(n int, every time.Duration, path string, change ...func(*demo.BurstOp
 		for _, f := range change {
 			f(&o)
 		}
-		var t Tally
-		var wg sync.WaitGroup
-		for range int(Lasts / every) {
-			wg.Go(func() { t.Add(Burst(c.Ctx, o)) })
+		return Again(c.Ctx, int(Lasts/every), every, o)
+	}
+}
+
+// Again is a load that comes n times.
+func Again(ctx context.Context, n int, every time.Duration, o demo.BurstOptions) demo.Outcomes {
+	var t Tally
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { t.Add(Burst(ctx, o)) })
+		if i < n-1 {
 			time.Sleep(every)
 		}
-		wg.Wait()
-		return t.Sum()
 	}
+	wg.Wait()
+	return t.Sum()
 }
 
 // Users come back as soon as they have an answer, or a moment after they got none.
