@@ -322,7 +322,7 @@ func servedShare(effect string) (share float64, known bool) {
 	then, _, _ := strings.Cut(effect, "; now ")
 	var lost, most, all int
 	switch {
-	case strings.Contains(then, "all are served"), strings.Contains(then, "inside"):
+	case strings.Contains(then, "all are served"), strings.Contains(then, "all that answer are served"), strings.Contains(then, "inside"):
 		return 1, true
 	case regexp.MustCompile(`\d+ % are turned away|: \d+ %`).MatchString(then):
 		_, err := fmt.Sscanf(regexp.MustCompile(`\d+ %`).FindString(then), "%d", &lost)
