@@ -94,10 +94,19 @@ func losers(in []model.ClientSource) string {
 
 func lossLines(lo *model.Losses) []string {
 	var out []string
+	var causes []model.Cause
+	by := make(map[model.Cause][]model.Drops)
 	for _, d := range lo.By {
-		if d.Packets > 0 {
-			out = append(out, dropLine(d))
+		if d.Packets == 0 {
+			continue
 		}
+		if by[d.Cause] == nil {
+			causes = append(causes, d.Cause)
+		}
+		by[d.Cause] = append(by[d.Cause], d)
+	}
+	for _, c := range causes {
+		out = append(out, dropLine(c, by[c]))
 	}
 	if lo.AbandonedRequests > 0 {
 		out = append(out, "about "+phrase.Plural(lo.AbandonedRequests, "request", "requests")+" abandoned: the client closed first")
@@ -111,14 +120,33 @@ func lossLines(lo *model.Losses) []string {
 	return out
 }
 
-func dropLine(d model.Drops) string {
-	kind := map[model.Packet]string{model.PacketSYN: "SYN ", model.PacketACK: "ACK "}[d.Packet]
-	line := phrase.Plural(d.Packets, kind+"packet", kind+"packets") + " dropped"
-	if d.Cause != model.CauseNone {
-		line += ": " + term.Printable(string(d.Cause))
+// dropLine is the packets of a cause: "24 SYN packets dropped: max_connections", where they are of several kinds
+// "57 packets dropped: max_connections (24 SYN, ~14 ACK)", of
+// which some are estimated.
+func dropLine(cause model.Cause, drops []model.Drops) string {
+	kinds := map[model.Packet]string{model.PacketSYN: "SYN", model.PacketACK: "ACK"}
+	var sum uint64
+	var beside []string
+	for _, d := range drops {
+		sum += d.Packets
+		if kind := kinds[d.Packet]; kind != "" && len(drops) > 1 {
+			about := map[bool]string{true: "~"}[d.Estimated]
+			beside = append(beside, about+phrase.Number(d.Packets)+" "+kind)
+		}
 	}
-	if d.Estimated {
-		line += " (estimated)"
+	kind, only := "", drops[0]
+	if len(drops) == 1 && kinds[only.Packet] != "" {
+		kind = kinds[only.Packet] + " "
+	}
+	if len(drops) == 1 && only.Estimated {
+		beside = append(beside, "estimated")
+	}
+	line := phrase.Plural(sum, kind+"packet", kind+"packets") + " dropped"
+	if cause != model.CauseNone {
+		line += ": " + term.Printable(string(cause))
+	}
+	if len(beside) > 0 {
+		line += " (" + strings.Join(beside, ", ") + ")"
 	}
 	return line
 }

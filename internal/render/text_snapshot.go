@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -49,18 +50,23 @@ type SnapshotText struct {
 
 // Header says where and when: screens get pasted into tickets.
 func (s SnapshotText) Header() {
-	s.Paragraph(0, term.Dim.Of(strings.Join(s.about(), " · ")))
+	about := strings.Join(s.about(true), " · ")
+	if short := strings.Join(s.about(false), " · "); utf8.RuneCountInString(about) > s.Width && utf8.RuneCountInString(short) <= s.Width {
+		about = short
+	}
+	s.Paragraph(0, term.Dim.Of(about))
 	if n := len(s.Snap.Listeners); n > 1 {
 		s.countStatuses(s.Snap.Listeners)
 	}
 }
 
-func (s SnapshotText) about() []string {
+// about is what a screen begins with; the kernel where there is room for it in one line.
+func (s SnapshotText) about(kernel bool) []string {
 	parts := []string{"tcpdiag"}
 	if s.Snap.Host != "" {
 		parts = append(parts, term.Printable(s.Snap.Host))
 	}
-	if s.Snap.Kernel != "" {
+	if kernel && s.Snap.Kernel != "" {
 		parts = append(parts, "Linux "+term.Printable(s.Snap.Kernel))
 	}
 	if !s.Snap.Time.IsZero() {

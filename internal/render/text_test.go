@@ -165,8 +165,7 @@ func TestTextGivesDetailsToSoMany(t *testing.T) {
 
 func TestTextNeverCallsPacketsClients(t *testing.T) {
 	got := text(t, overload(), render.TextOptions{Width: 120, Verbose: true})
-	require.Contains(t, got, "1,688 SYN packets dropped: max_connections")
-	require.Contains(t, got, "12 ACK packets dropped: max_connections (estimated)")
+	require.Contains(t, got, "1,700 packets dropped: max_connections (1,688 SYN, ~12 ACK)")
 	require.NotRegexp(t, `clients? (dropped|lost)`, got)
 }
 
@@ -267,3 +266,18 @@ type failing struct{ err error }
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 var _ io.Writer = failing{}
+
+// The first line is one: the kernel is left out where there is no room for it.
+func TestHeaderIsOneLine(t *testing.T) {
+	for kernel, fits := range map[string]bool{"6.18.0": true, "6.18.44-of-a-vendor-12345": false} {
+		snap := snapshotOf(tomcat("0.0.0.0:8080"))
+		snap.Kernel = kernel
+		header := func(width int) string {
+			line, _, _ := strings.Cut(text(t, snap, render.TextOptions{Width: width, Verbose: true}), "\n")
+			return line
+		}
+		require.Equal(t, fits, strings.Contains(header(80), "Linux "+kernel))
+		require.Contains(t, header(80), "watched for 1 s")
+		require.Contains(t, header(120), "Linux "+kernel)
+	}
+}
