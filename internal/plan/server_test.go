@@ -80,3 +80,16 @@ func TestBackendInputErrors(t *testing.T) {
 	in.BackendConnections = 0
 	require.ErrorContains(t, in.Validate(), "goes with --backend-connections")
 }
+
+// More come at once than the accept queue holds: of each group as many as it has room for, before accept() is called.
+func TestClientsThatComeTogether(t *testing.T) {
+	in := Input{
+		Rate: 100, Duration: 10 * time.Second, Together: 100, LateAcceptor: true, ConnectTimeout: 900 * time.Millisecond,
+		ServiceTime: 5 * time.Millisecond, Threads: 50, MaxConnections: 8192, AcceptCount: 9,
+	}
+	require.Equal(t, Outcomes{Served: 100, ConnectTimeout: 900}, planOf(t, in).Outcomes, "ten groups, ten of each")
+	in.AcceptCount = 99
+	require.Equal(t, 1000, planOf(t, in).Outcomes.Served)
+	in.AcceptCount, in.Together = 9, 1
+	require.Equal(t, 1000, planOf(t, in).Outcomes.Served, "one after the other")
+}
