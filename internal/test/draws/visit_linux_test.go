@@ -213,10 +213,9 @@ func (v *visitor) request(conn net.Conn, reader *bufio.Reader) ending {
 		return endingOf(err, unanswered)
 	}
 	if v.d.handler == "upload" {
-		go v.body(conn)
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok && v.d.halfClose {
-		_ = tcp.CloseWrite()
+		go v.rest(conn)
+	} else {
+		v.rest(conn)
 	}
 	if _, err := reader.Peek(1); err != nil {
 		return late(conn, endingOf(err, unanswered))
@@ -257,13 +256,18 @@ func late(conn net.Conn, how ending) ending {
 // bodySize is an upload's.
 const bodySize = 400_000
 
-// body is sent in ten parts.
-func (v *visitor) body(conn net.Conn) {
-	for range 10 {
-		if _, err := conn.Write(make([]byte, bodySize/10)); err != nil {
-			return
+// rest sends the body of an upload, in ten parts; who half-closes does so after the last byte.
+func (v *visitor) rest(conn net.Conn) {
+	if v.d.handler == "upload" {
+		for range 10 {
+			if _, err := conn.Write(make([]byte, bodySize/10)); err != nil {
+				return
+			}
+			time.Sleep(time.Duration(v.d.ms/10) * time.Millisecond)
 		}
-		time.Sleep(time.Duration(v.d.ms/10) * time.Millisecond)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok && v.d.halfClose {
+		_ = tcp.CloseWrite()
 	}
 }
 
