@@ -42,12 +42,12 @@ type ClosedTotals struct {
 
 // DownSince is since when an expected port has had no listener, zero where all have one; before is that of the
 // list before.
-func (r *Watchlist) DownSince(before time.Time) time.Time {
+func (w *Watchlist) DownSince(before time.Time) time.Time {
 	switch {
-	case !slices.ContainsFunc(r.Targets, func(t model.Target) bool { return !t.Up }):
+	case !slices.ContainsFunc(w.Targets, func(t model.Target) bool { return !t.Up }):
 		return time.Time{}
 	case before.IsZero():
-		return r.At
+		return w.At
 	}
 	return before
 }

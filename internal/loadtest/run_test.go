@@ -337,9 +337,9 @@ func TestNoSettingsOfATestThatIsTooShort(t *testing.T) {
 	}
 	r := short(0, 1, 0, 2, 0, 8)
 	require.Nil(t, r.Settings)
-	require.Equal(t, "only 11 requests ended while 60 were in service at a time: how long one takes is not known", r.Unplanned)
+	require.Equal(t, "how long a request takes is not known: of 60 in service at a time only 11 ended", r.Unplanned)
 	r = short(0, 1, 0, 2, 0, 1)
 	require.Nil(t, r.Settings)
-	require.Contains(t, r.Unplanned, "only 4 requests ended")
+	require.Contains(t, r.Unplanned, "only 4 ended")
 	require.NotNil(t, short(0, 60, 0, 60, 0, 60).Settings)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
@@ -222,7 +221,7 @@ func (r *Result) times() (t times, err error) {
 	case all.read < leastBusy || all.busy == 0:
 		return t, fmt.Errorf("the run was too short to know the time in service of a request")
 	case !all.known():
-		return t, fmt.Errorf("only %s ended while %.0f were in service at a time: how long one takes is not known", phrase.Count(uint64(all.answered), "request"), math.Ceil(all.busy/all.read))
+		return t, fmt.Errorf("how long a request takes is not known: of %.0f in service at a time only %.0f ended", math.Ceil(all.busy/all.read), all.answered)
 	}
 	service, held := all.times()
 	var full little
