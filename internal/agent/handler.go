@@ -29,7 +29,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	made := newMakers(ledger)
 	lasting := streams{shares.NewSlots(maxStreams, ledger.Resource("streams"))}
 	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(withShares(ledger, withIncidents(recorder, reloads.withState(snapshot))), o.Now(), build), o.Log)))
-	mux.Handle("GET /api/v1/snapshot", made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /api/v1/snapshot", made.once(snapshot, func(*http.Request, *model.Snapshot) string { return "snapshot" }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})))
 	incidents := &incidents{recorder, page, o.Log}
@@ -40,7 +40,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) { serveHealthy(w, o.Healthy) })
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { serveReady(w, snapshot(), unready, o.Stopping) })
 	mux.HandleFunc("POST /-/reload", reloads.serve(o.Lifecycle))
-	mux.Handle("GET /{$}", made.serve(http.HandlerFunc(page.Page)))
+	mux.Handle("GET /{$}", made.once(snapshot, page.Question, http.HandlerFunc(page.Page)))
 	mux.HandleFunc("GET /assets/", page.Asset)
 	mux.HandleFunc("GET /api/v1/stream", lasting.serve(page.Stream(made.turn)))
 	if o.Profile {

@@ -3,11 +3,13 @@ package agent
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
@@ -28,26 +30,61 @@ const (
 type makers struct {
 	turns  *shares.Turns
 	unread outbox
+	cache  cache
 }
 
 func newMakers(l *shares.Ledger) *makers {
 	return &makers{
 		turns:  shares.NewTurns(maxScrapes, maxWaiting, l.Resource("turns")),
 		unread: outbox{share: l.Resource("answers")},
+		cache:  cache{now: time.Now, answers: make(map[string]*cachedAnswer)},
 	}
 }
 
 func (m *makers) serve(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		leave, ok := m.turn(r)
-		if !ok {
-			w.Header().Set("Retry-After", "1")
-			w.Header().Set("Connection", "close")
-			reply(w, http.StatusServiceUnavailable, "too many requests wait\n")
+		m.taking(w, r, func() *answer {
+			a := &answer{header: make(http.Header), code: http.StatusOK}
+			h.ServeHTTP(a, r)
+			return a
+		})
+	})
+}
+
+// once makes what h does once of each snapshot, for all who ask the same question. A question that is "" is
+// one of many: its answer is made for each.
+func (m *makers) once(snapshot func() *model.Snapshot, question func(*http.Request, *model.Snapshot) string, h http.Handler) http.Handler {
+	each := m.serve(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := snapshot()
+		q := question(r, of)
+		if q == "" || of == nil {
+			each.ServeHTTP(w, r)
 			return
 		}
-		m.unread.deliver(w, m.make(h, w, r, leave))
+		if a := m.cache.fresh(q, of); a != nil {
+			m.unread.deliver(w, r, a)
+			return
+		}
+		m.taking(w, r, func() *answer { return m.cache.make(q, of, h, r) })
 	})
+}
+
+// taking has an answer made in its client's turn.
+func (m *makers) taking(w http.ResponseWriter, r *http.Request, make func() *answer) {
+	leave, ok := m.turn(r)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Connection", "close")
+		reply(w, http.StatusServiceUnavailable, "too many requests wait\n")
+		return
+	}
+	m.unread.deliver(w, r, inTurn(leave, make))
+}
+
+func inTurn(leave func(), make func() *answer) *answer {
+	defer leave()
+	return make()
 }
 
 // turn waits for the turn of a request's client. It is also that in which an open page is drawn.
@@ -57,20 +94,11 @@ func (m *makers) turn(r *http.Request) (leave func(), ok bool) {
 	return m.turns.Leave, m.turns.Take(patience, shares.Client(r.RemoteAddr))
 }
 
-func (m *makers) make(h http.Handler, w http.ResponseWriter, r *http.Request, leave func()) *answer {
-	defer leave()
-	a := &answer{header: w.Header(), code: http.StatusOK, client: shares.Client(r.RemoteAddr)}
-	h.ServeHTTP(a, r)
-	return a
-}
-
-// answer is a response in memory.
+// answer is a response in memory, which is not changed once it is made.
 type answer struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
-	client string
-	expire func() // ends the writing
 }
 
 func (a *answer) Header() http.Header         { return a.header }
@@ -84,20 +112,28 @@ type outbox struct {
 
 	mu    sync.Mutex
 	bytes int
-	queue []*answer // the oldest first
+	queue []*delivery // the oldest first
 }
 
-func (o *outbox) deliver(w http.ResponseWriter, a *answer) {
+// delivery is an answer on its way to a client.
+type delivery struct {
+	*answer
+	client string
+	expire func() // ends the writing
+}
+
+func (o *outbox) deliver(w http.ResponseWriter, r *http.Request, a *answer) {
 	out := newPaced(w)
-	a.expire = out.giveUp
-	o.put(a)
-	defer o.take(a)
+	d := &delivery{a, shares.Client(r.RemoteAddr), out.giveUp}
+	o.put(d)
+	defer o.take(d)
+	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
 	w.WriteHeader(a.code)
 	_, _ = out.Write(a.body.Bytes())
 }
 
-func (o *outbox) put(a *answer) {
+func (o *outbox) put(a *delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for o.bytes+a.body.Len() > maxUnread && len(o.queue) > 0 {
@@ -110,7 +146,7 @@ func (o *outbox) put(a *answer) {
 }
 
 // largest is the oldest answer of the client that has most bytes waiting, with the new one.
-func (o *outbox) largest(a *answer) (at int) {
+func (o *outbox) largest(a *delivery) (at int) {
 	bytes := map[string]int{a.client: a.body.Len()}
 	for _, other := range o.queue {
 		bytes[other.client] += other.body.Len()
@@ -123,7 +159,7 @@ func (o *outbox) largest(a *answer) (at int) {
 	return at
 }
 
-func (o *outbox) take(a *answer) {
+func (o *outbox) take(a *delivery) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, other := range o.queue {

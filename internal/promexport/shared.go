@@ -4,11 +4,11 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -18,10 +18,9 @@ const (
 	// is said of the listeners is always of the latest snapshot.
 	sharedFor = time.Second
 	// maxShared is how many answers are kept: one for each format, with gzip or not.
-	maxShared = 4
-	// A larger answer, or to a longer header, is made for each scrape.
+	maxShared = 8
+	// A larger answer is made for each scrape.
 	maxSharedSize = 256 << 10
-	maxAccept     = 512
 )
 
 // shared gives all scrapes of one snapshot the same answer, so that many scrapers
@@ -62,12 +61,12 @@ func sharing(next http.Handler, source Source) *shared {
 
 // ServeHTTP implements http.Handler.
 func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	format := strings.Join(r.Header.Values("Accept"), ",")
+	format := string(expfmt.NegotiateAccept(r.Header, expfmt.DefaultOpenMetricsAcceptedFormats()...)) // as promhttp does
 	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
 		format += " gzip"
 	}
 	snap := s.source()
-	if snap == nil || r.URL.RawQuery != "" || len(format) > maxAccept {
+	if snap == nil || r.URL.Query().Has("name[]") {
 		s.next.ServeHTTP(w, r)
 		return
 	}
@@ -87,9 +86,9 @@ func (s *shared) answer(format string, of identity, r *http.Request) *answer {
 	a := &answer{header: make(http.Header), code: http.StatusOK}
 	s.next.ServeHTTP(a, r)
 	if len(s.answers) == maxShared {
-		clear(s.answers)
+		maps.DeleteFunc(s.answers, func(_ string, k cached) bool { return k.of != of || time.Since(k.made) >= sharedFor })
 	}
-	if a.code == http.StatusOK && a.body.Len() <= maxSharedSize {
+	if _, is := s.answers[format]; (is || len(s.answers) < maxShared) && a.code == http.StatusOK && a.body.Len() <= maxSharedSize {
 		s.answers[format] = cached{a, of, time.Now()}
 	}
 	return a

@@ -11,16 +11,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// Two formats.
+const (
+	text        = "text/plain"
+	openMetrics = "application/openmetrics-text"
+)
+
+func keyOf(accept string) string {
+	return string(expfmt.NegotiateAccept(http.Header{"Accept": {accept}}, expfmt.DefaultOpenMetricsAcceptedFormats()...))
+}
+
 // counting answers with how often it was asked.
 func counting(size int, code int) (http.Handler, *atomic.Int64) {
 	var asked atomic.Int64
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", r.Header.Get("Accept"))
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		_, _ = fmt.Fprintf(w, "%d%s", asked.Add(1), strings.Repeat(".", size))
 	}), &asked
@@ -31,7 +41,6 @@ func ask(t *testing.T, h http.Handler, accept, query string) string {
 	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics"+query, nil)
 	r.Header.Set("Accept", accept)
 	h.ServeHTTP(w, r)
-	require.Equal(t, accept, w.Header().Get("Content-Type"))
 	body, err := io.ReadAll(w.Body)
 	require.NoError(t, err)
 	return string(body)
@@ -41,26 +50,27 @@ func TestScrapesOfOneSnapshotShareAnAnswer(t *testing.T) {
 	next, asked := counting(0, http.StatusOK)
 	var snap atomic.Pointer[model.Snapshot]
 	h := sharing(next, snap.Load)
-	require.Equal(t, "1", ask(t, h, "text", ""))
-	require.Equal(t, "2", ask(t, h, "text", ""), "nothing is published yet")
+	require.Equal(t, "1", ask(t, h, text, ""))
+	require.Equal(t, "2", ask(t, h, text, ""), "nothing is published yet")
 
 	now := time.Now()
 	snap.Store(&model.Snapshot{Time: now})
 	var scrapers sync.WaitGroup
 	for range 16 {
 		scrapers.Go(func() {
-			if got := ask(t, h, "text", ""); got != "3" {
+			if got := ask(t, h, text, ""); got != "3" {
 				t.Error(got)
 			}
 		})
 	}
 	scrapers.Wait()
-	require.Equal(t, "4", ask(t, h, "protobuf", ""))
-	require.Equal(t, "3", ask(t, h, "text", ""))
-	require.Equal(t, "5", ask(t, h, "text", "?name[]=tcpdiag_target_up"), "another question")
+	require.Equal(t, "4", ask(t, h, openMetrics, ""))
+	require.Equal(t, "3", ask(t, h, text, ""))
+	require.Equal(t, "3", ask(t, h, text, "?x=1"), "the same question")
+	require.Equal(t, "5", ask(t, h, text, "?name[]=tcpdiag_target_up"), "another question")
 
 	snap.Store(&model.Snapshot{Time: now.Add(time.Millisecond)})
-	require.Equal(t, "6", ask(t, h, "text", ""), "another snapshot")
+	require.Equal(t, "6", ask(t, h, text, ""), "another snapshot")
 	require.EqualValues(t, 6, asked.Load())
 }
 
@@ -68,11 +78,11 @@ func TestSharedAnswerGrowsOld(t *testing.T) {
 	next, _ := counting(0, http.StatusOK)
 	snap := &model.Snapshot{Time: time.Now()}
 	h := sharing(next, func() *model.Snapshot { return snap })
-	require.Equal(t, "1", ask(t, h, "text", ""))
-	k := h.answers["text"]
+	require.Equal(t, "1", ask(t, h, text, ""))
+	k := h.answers[keyOf(text)]
 	k.made = k.made.Add(-sharedFor)
-	h.answers["text"] = k
-	require.Equal(t, "2", ask(t, h, "text", ""), "an agent that is blind still reports on itself")
+	h.answers[keyOf(text)] = k
+	require.Equal(t, "2", ask(t, h, text, ""), "an agent that is blind still reports on itself")
 }
 
 func TestSharedAnswersAreBounded(t *testing.T) {
@@ -82,18 +92,22 @@ func TestSharedAnswersAreBounded(t *testing.T) {
 	h := sharing(next, source)
 	for i := range 100 {
 		ask(t, h, fmt.Sprintf("text/%d", i), "")
-		require.LessOrEqual(t, len(h.answers), maxShared)
+		require.Len(t, h.answers, 1, "they get the same format")
 	}
-	kept := len(h.answers)
-	ask(t, h, strings.Repeat("x", maxAccept+1), "")
-	require.Len(t, h.answers, kept)
+	for _, version := range []string{"0.0.1", "1.0.0"} {
+		for _, escaping := range []string{"allow-utf-8", "underscores", "dots", "values", "none"} {
+			ask(t, h, "application/openmetrics-text; version="+version+"; escaping="+escaping, "")
+			require.LessOrEqual(t, len(h.answers), maxShared)
+		}
+	}
+	require.Equal(t, "1", ask(t, h, "text/0", ""), "others' formats take nobody's place")
 
 	next, _ = counting(maxSharedSize, http.StatusOK)
 	h = sharing(next, source)
-	ask(t, h, "text", "")
+	ask(t, h, text, "")
 	require.Empty(t, h.answers, "too large")
 	next, _ = counting(0, http.StatusInternalServerError)
 	h = sharing(next, source)
-	ask(t, h, "text", "")
+	ask(t, h, text, "")
 	require.Empty(t, h.answers, "no answer")
 }

@@ -2,6 +2,8 @@ package web
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"testing"
 	"time"
@@ -82,4 +84,21 @@ func TestPeersThatAreNotWhole(t *testing.T) {
 	}
 	_, shown := peers(&l)
 	require.Len(t, shown, maxPeers)
+}
+
+// What a stranger adds to an address makes no page of its own.
+func TestChoicesThatShowTheSame(t *testing.T) {
+	snap := &model.Snapshot{Listeners: []model.Listener{{Port: 8080}}}
+	s := new(Server)
+	question := func(query string) string {
+		return s.Question(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?"+query, nil), snap)
+	}
+	require.NotEmpty(t, question(""))
+	for _, same := range []string{"x=1", "process=a", "pod=a/b", "netns=7", "minutes=none"} {
+		require.Equal(t, question(""), question(same), same)
+	}
+	require.NotEqual(t, question(""), question("port=8080"))
+	require.Equal(t, question("port=8080"), question("port=8080&netns=7&listener=x"))
+	require.Empty(t, question("port=1"))
+	require.Empty(t, question("listener=x"))
 }

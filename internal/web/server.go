@@ -5,9 +5,11 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,6 +74,16 @@ func (s *Server) view(c choice, snap *model.Snapshot) *view {
 		v.Incidents = pastIncidents(s.options.Incidents.List(), c)
 	}
 	return v
+}
+
+// Question is what a request for the page asks for, the same for all that get the same; "" where no
+// listener is of its choice, of which there is no end.
+func (s *Server) Question(r *http.Request, snap *model.Snapshot) string {
+	c := choiceOf(r.URL.Query())
+	if snap == nil || !c.all() && !slices.ContainsFunc(snap.Listeners, func(l model.Listener) bool { return c.includes(&l) }) {
+		return ""
+	}
+	return fmt.Sprintf("page %q", c)
 }
 
 // Page serves the page itself.

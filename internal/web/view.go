@@ -32,8 +32,16 @@ type choice struct {
 	minutes         string // of the past; "" for as many as without
 }
 
+// choiceOf leaves out what makes no difference: pages that show the same have the same choice.
 func choiceOf(q url.Values) choice {
-	return choice{q.Get("port"), q.Get("process"), q.Get("pod"), q.Get("listener"), q.Get("netns"), pastOf(q.Get("minutes")).minutes}
+	minutes := pastOf(q.Get("minutes")).minutes
+	switch port, listener := q.Get("port"), q.Get("listener"); {
+	case port != "":
+		return choice{port: port, process: q.Get("process"), pod: q.Get("pod"), minutes: minutes}
+	case listener != "":
+		return choice{listener: listener, netns: q.Get("netns"), pod: q.Get("pod"), minutes: minutes}
+	}
+	return choice{minutes: minutes}
 }
 
 func (c choice) all() bool { return c.listener == "" && c.port == "" }
