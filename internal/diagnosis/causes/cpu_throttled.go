@@ -79,27 +79,27 @@ func cpusWanted(s *symptoms.Symptoms, limit float64) (to float64, wanted string)
 // tenths is a number that a person would write, not below n.
 func tenths(n float64) float64 { return math.Ceil(n*10) / 10 }
 
-// moreCPU is how many times the CPU limit is wanted, and by what; 0 where it is not known. Where the limit withholds nearly
-// everything, what the threads wanted is no measure: each of those that run at once adds to it. Then it is how many
-// come for each whose request is worked off, and a quarter more.
+// moreCPU is how many times the CPU limit is wanted, and by what; 0 where it is not known. Where clients are followed it is
+// how many come for each whose request is worked off, and a quarter more. What the threads wanted says less, as each of
+// those that run at once adds to it, and nothing where nearly all of it is withheld.
 func moreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
-	t := s.Throttling()
+	t, lost := s.Throttling(), s.Losses()
 	if t.Fraction() == 0 {
 		return 0, ""
 	}
-	if t.Withheld < .9 {
-		return 1 / (1 - t.Withheld), "as much as the process wanted"
+	const few = 5 // requests do not show what one takes
+	if c := lost.Clients; c != nil && c.Flood == nil && c.PacketsLost == 0 && c.Untracked == 0 && c.Answers.Known && c.Begun >= few {
+		switch done := c.Answers.Answered + lost.AbandonedRequests; {
+		case done < few:
+			return 0, ""
+		case c.Begun > done:
+			return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
+		}
 	}
-	lost := s.Losses()
-	c := lost.Clients
-	if c == nil || c.Flood != nil || c.PacketsLost > 0 || c.Untracked > 0 || !c.Answers.Known {
+	if t.Withheld >= .9 {
 		return 0, ""
 	}
-	done := c.Answers.Answered + lost.AbandonedRequests
-	if done < 5 || c.Begun <= done {
-		return 0, ""
-	}
-	return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
+	return 1 / (1 - t.Withheld), "as much as the process wanted"
 }
 
 // AdviseThrottled says how much CPU the process wanted.
