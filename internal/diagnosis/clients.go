@@ -212,10 +212,10 @@ func waited(c *model.Clients) string {
 	return " late"
 }
 
-// Span is "1 to 7 s", or "1 s" where both are printed alike.
+// Span is "1 to 7 s", or "1 s" where both are nearly the same.
 func Span(w model.Waits) string {
 	from, to := phrase.Seconds(w.Shortest), phrase.Seconds(w.Longest)
-	if from == to {
+	if from == to || w.Longest-w.Shortest <= w.Longest/10 {
 		return to
 	}
 	number, unit, _ := strings.Cut(from, " ")

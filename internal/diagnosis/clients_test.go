@@ -44,6 +44,7 @@ func TestVerdictCountsClients(t *testing.T) {
 
 func TestSpan(t *testing.T) {
 	for want, w := range map[string]model.Waits{
+		"2.1 s":         {Shortest: 2 * time.Second, Longest: 2100 * time.Millisecond},
 		"1 to 7 s":      {Shortest: time.Second, Longest: 7 * time.Second},
 		"1 s":           {Shortest: time.Second, Longest: 1010 * time.Millisecond},
 		"40 ms to 31 s": {Shortest: 40 * time.Millisecond, Longest: 31 * time.Second},

@@ -44,6 +44,7 @@ func TestAnswerOnThePage(t *testing.T) {
 	} {
 		require.Contains(t, body, want)
 	}
+	require.Regexp(t, `(?s)got no answer\..*<b>Why</b>.*Do, in this order.*<b>Not</b>`, body, "in the order of all surfaces")
 }
 
 // A link is by port and process: another process on the port, or none, is what it was
