@@ -40,6 +40,8 @@ type Socket struct {
 	// Net is the network namespace that it is in, as hostproc.FS.NetID returns it;
 	// 0 is the calling thread's.
 	Net uint64
+	// Cgroup is that in which it was made, 0 where that is not known.
+	Cgroup uint64
 }
 
 // Process is the owner of a socket.
@@ -91,12 +93,18 @@ type Finder struct {
 	// numbers are those that a process's command line names. To read it is to wait
 	// for that process's memory, and so is somebody else's work.
 	numbers func(pid int, startTime uint64) []uint16
+
+	containers func(pid int) (cgroup uint64, container bool)
 }
 
 // CommandLines says who reads the numbers of a command line. Without it a process
 // whose thread names have lost their port is not found by it. Call it before the
 // first Find.
 func (f *Finder) CommandLines(numbers func(pid int, startTime uint64) []uint16) { f.numbers = numbers }
+
+// Containers says who knows the cgroup of a process, and whether it is a container's. Without it
+// nobody is a stranger to a socket. Call it before the first Find.
+func (f *Finder) Containers(of func(pid int) (cgroup uint64, container bool)) { f.containers = of }
 
 // owned is a remembered owner.
 type owned struct {
@@ -123,6 +131,8 @@ func New(proc Proc) *Finder {
 		byPID:   map[int]*holdings{},
 		denied:  map[int]Denied{},
 		numbers: func(int, uint64) []uint16 { return nil },
+
+		containers: func(int) (uint64, bool) { return 0, false },
 	}
 }
 
@@ -133,7 +143,9 @@ func New(proc Proc) *Finder {
 // A socket that several processes hold (a parent and its forked children)
 // belongs, among equally likely ones, to the one that started first. With
 // systemd's socket activation both systemd and the service hold it; a service
-// that runs as the socket's user, or is a JVM, is asked before systemd.
+// that runs as the socket's user, or is a JVM, is asked before systemd. A process in a
+// container that holds a socket of another cgroup or network namespace, as one that it was passed, owns
+// it only if nobody else holds it.
 //
 // Of the processes that may not be read, only those of the socket's network
 // namespace can be found by their thread names. Call it from a thread inside the

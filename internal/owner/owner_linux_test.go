@@ -2,6 +2,7 @@ package owner
 
 import (
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -207,4 +208,34 @@ func TestZombieIsNotDenied(t *testing.T) {
 	}
 	_, err := f.OwnedBy(c.pid(), []uint32{c.Inode})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
+}
+
+// A process in another container was passed a listener, started before its owner, is called java and names a thread after the
+// port: it owns it only when nobody else holds it.
+func TestListenerPassedToAStranger(t *testing.T) {
+	fd, s, err := listen()
+	require.NoError(t, err)
+	shared := os.NewFile(uintptr(fd), "listener")
+	port := strconv.Itoa(int(s.Port))
+	names := []string{"http-nio-" + port + "-a", "b", "c", "d", "e", "f", "g", "h"}
+	s.Cgroup = 7
+	stranger := start(t, childSpec{Comm: "java", Threads: names}, withFile(shared))
+	owner := start(t, childSpec{}, withFile(shared))
+	require.NoError(t, shared.Close())
+	f := New(newCounting(t, "/proc"))
+	find := func(cgroup uint64) int {
+		f.owners = map[uint32]*owned{}
+		f.Containers(func(pid int) (uint64, bool) {
+			return cgroup, pid == stranger.pid()
+		})
+		found, _ := f.Find([]Socket{s})
+		return found[s.Inode].PID
+	}
+	require.Equal(t, stranger.pid(), find(7), "it was made in its container")
+	require.Equal(t, owner.pid(), find(8))
+	require.Equal(t, stranger.pid(), find(0), "not known")
+	s.Net = 4711 // of another network namespace
+	require.Equal(t, owner.pid(), find(0))
+	owner.stop()
+	require.Equal(t, stranger.pid(), find(0), "nobody else holds it")
 }

@@ -1,7 +1,6 @@
 package owner
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,12 +19,6 @@ func (r *round) searchNames(sockets map[uint32]Socket, denied []*candidate) {
 			r.setOwner(inode, c, -1)
 		}
 	}
-}
-
-// together reports whether a process may be in a socket's network namespace.
-func (r *round) together(s Socket, c *candidate) bool {
-	net := cmp.Or(s.Net, r.net)
-	return net == 0 || c.net == 0 || c.net == net
 }
 
 // byName prefers a thread that names the port. Where the names have lost it,

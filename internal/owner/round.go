@@ -19,7 +19,9 @@ type round struct {
 	fresh map[uint32]Socket      // to be searched for in all processes
 	stale map[uint32]Socket      // searched for lately: only new processes matter
 	hints map[int]struct{}       // processes that held one of the fresh ones
-	proof bool                   // every socket has a proven owner
+	// strangers hold sockets that were made elsewhere: theirs if nobody else's.
+	strangers map[uint32]holder
+	proof     bool // every socket has a proven owner
 }
 
 func (f *Finder) newRound() *round {
@@ -31,6 +33,8 @@ func (f *Finder) newRound() *round {
 		fresh: map[uint32]Socket{},
 		stale: map[uint32]Socket{},
 		hints: map[int]struct{}{},
+
+		strangers: map[uint32]holder{},
 	}
 }
 
@@ -110,6 +114,47 @@ func (r *round) setOwner(inode uint32, c *candidate, fd int) {
 	r.found[inode] = p
 	r.f.owners[inode] = &owned{Process: p, fd: fd, found: r.now, asked: r.now}
 	r.proof = r.proof && fd >= 0
+}
+
+// holder is a process that holds a socket, at a descriptor.
+type holder struct {
+	*candidate
+	fd int
+}
+
+// consider gives a socket to a process that holds it, unless that is a stranger to it: then it is noted,
+// and the answer is false.
+func (r *round) consider(inode uint32, s Socket, c *candidate, fd int) bool {
+	if !r.stranger(s, c) {
+		r.setOwner(inode, c, fd)
+		return true
+	}
+	if _, known := r.strangers[inode]; !known {
+		r.strangers[inode] = holder{c, fd}
+	}
+	return false
+}
+
+// stranger reports whether a process in a container holds a socket that was not made there.
+func (r *round) stranger(s Socket, c *candidate) bool {
+	cgroup, container := r.f.containers(c.pid)
+	return container && (!r.together(s, c) || cgroup != 0 && s.Cgroup != 0 && cgroup != s.Cgroup)
+}
+
+// together reports whether a process may be in a socket's network namespace.
+func (r *round) together(s Socket, c *candidate) bool {
+	net := cmp.Or(s.Net, r.net)
+	return net == 0 || c.net == 0 || c.net == net
+}
+
+// settle gives the sockets that nobody else holds to strangers.
+func (r *round) settle(sockets map[uint32]Socket) {
+	for inode, h := range r.strangers {
+		_, asked := sockets[inode]
+		if _, found := r.found[inode]; asked && !found {
+			r.setOwner(inode, h.candidate, h.fd)
+		}
+	}
 }
 
 // deniedList is empty when every socket has a proven owner.

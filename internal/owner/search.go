@@ -47,7 +47,9 @@ func (r *round) searchIn(sockets map[uint32]Socket, pids []int) {
 		sockets = maps.Clone(sockets)
 		maps.DeleteFunc(sockets, func(inode uint32, _ Socket) bool { _, ok := r.found[inode]; return ok })
 	}
-	if denied, left := r.searchRanked(sockets, pids); left > 0 {
+	denied, left := r.searchRanked(sockets, pids)
+	r.settle(sockets)
+	if left > 0 {
 		r.searchNames(sockets, denied)
 	}
 }
@@ -133,9 +135,8 @@ func (r *round) searchRank(sockets map[uint32]Socket, candidates []*candidate, l
 // where to continue, 0 at the end.
 func (r *round) descriptors(sockets map[uint32]Socket, c *candidate, from, limit int, left *int) (next int, err error) {
 	next, err = r.f.proc.SocketFiles(c.pid, from, limit, func(fd int, inode uint32) bool {
-		if _, ok := sockets[inode]; ok {
-			if _, done := r.found[inode]; !done {
-				r.setOwner(inode, c, fd)
+		if s, ok := sockets[inode]; ok {
+			if _, done := r.found[inode]; !done && r.consider(inode, s, c, fd) {
 				*left--
 			}
 		}

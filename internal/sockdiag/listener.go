@@ -35,6 +35,8 @@ type Listener struct {
 	// V6Only is IPV6_V6ONLY: a wildcard [::] that does not take IPv4. The kernel
 	// sets it for every other IPv6 address (inet6_bind), but v4-mapped ones.
 	V6Only bool
+	// Cgroup is the cgroup of the process that made the socket; see Socket.
+	Cgroup uint64
 }
 
 func (l *Listener) decode(body []byte) error {
@@ -66,5 +68,7 @@ func (l *Listener) attr(typ uint16, value []byte) {
 		l.Drops, l.HasDrops = binary.NativeEndian.Uint32(value[memInfoDrops:]), true
 	case typ == diagSKV6Only && len(value) >= 1:
 		l.V6Only = value[0] != 0
+	case typ == diagCgroup && len(value) >= 8:
+		l.Cgroup = binary.NativeEndian.Uint64(value)
 	}
 }

@@ -1,6 +1,7 @@
 package watchlist
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // owners are the processes that hold the listening sockets.
@@ -33,19 +35,37 @@ func findOwners(r *listing) *owners {
 	o.denied = denied
 	maps.Copy(o.byInode, found)
 	for _, c := range r.all {
-		pids := make([]int, 0, 1)
-		for i := range c.Members {
-			p, ok := o.byInode[c.Members[i].Inode]
-			if ok && (c.Owner == nil || c.Members[i].Inode == alone(c)) {
-				c.Owner = &p
-			}
-			if ok && !slices.Contains(pids, p.PID) {
-				pids = append(pids, p.PID)
-			}
-		}
-		c.Processes = len(pids)
+		o.assign(c)
 	}
 	return o
+}
+
+// assign says whose a listener is. Of several sockets that share the address it is the process that is running
+// for longest, which stays the same when others come, or one of its cgroup that is alone in trouble: any
+// process of the user may join the address and fill its own queue.
+func (o *owners) assign(c *Candidate) {
+	var first *sockdiag.Listener
+	pids := make([]int, 0, 1)
+	for i := range c.Members {
+		m := &c.Members[i]
+		p, ok := o.byInode[m.Inode]
+		if !ok {
+			continue
+		}
+		if first == nil || cmp.Or(cmp.Compare(p.StartTime, c.Owner.StartTime), cmp.Compare(p.PID, c.Owner.PID)) < 0 {
+			first, c.Owner = m, &p
+		}
+		if !slices.Contains(pids, p.PID) {
+			pids = append(pids, p.PID)
+		}
+	}
+	c.Processes = len(pids)
+	for i := range c.Members {
+		m := &c.Members[i]
+		if p, ok := o.byInode[m.Inode]; ok && m.Inode == alone(c) && m.Cgroup == first.Cgroup {
+			c.Owner = &p
+		}
+	}
 }
 
 // alone is, of several sockets that share the address, the one in whose queue clients wait
@@ -72,7 +92,7 @@ func (o *owners) unowned(r *listing) (out []owner.Socket) {
 		for i := range c.Members {
 			m := &c.Members[i]
 			if _, known := o.byInode[m.Inode]; !known {
-				out = append(out, owner.Socket{Inode: m.Inode, Port: c.Port(), UID: m.UID, Net: r.Lister.Namespaces.Find(c.ID.NetNS).Net})
+				out = append(out, owner.Socket{Inode: m.Inode, Port: c.Port(), UID: m.UID, Cgroup: m.Cgroup, Net: r.Lister.Namespaces.Find(c.ID.NetNS).Net})
 			}
 		}
 	}

@@ -142,6 +142,7 @@ func NewScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 	servers := discovery.NewDiscoverer(proc, discovery.WithExaminer(children()))
 	owners := owner.New(proc)
 	owners.CommandLines(servers.Numbers)
+	owners.Containers(func(pid int) (uint64, bool) { return cgroup.ID(proc, pid) })
 	return schedule.New(schedule.Sources{Sources: watchlist.Sources{
 		Mount: ProcMount, Proc: proc, Owners: owners, Tomcat: servers,
 		Pod: kubelet.NewSelf(os.Getenv, cgroup.PodOf(proc, os.Getpid()).UID),

@@ -7,6 +7,9 @@ import "github.com/tcpdiag/tcpdiag/internal/hostproc"
 // Owner answers "".
 func Owner(hostproc.FS, int) string { return "" }
 
+// ID answers nothing.
+func ID(hostproc.FS, int) (id uint64, container bool) { return 0, false }
+
 // PodOf answers nothing.
 func PodOf(hostproc.FS, int) Pod { return Pod{} }
 

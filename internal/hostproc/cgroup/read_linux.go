@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
@@ -77,6 +78,39 @@ func Owner(fs hostproc.FS, pid int) string {
 		return ""
 	}
 	return "uid " + strconv.FormatUint(uint64(uid), 10)
+}
+
+// ID is the cgroup (v2) of a process, by the inode of its folder as INET_DIAG_CGROUP_ID has it, 0 where that cannot be
+// seen; container says whether it is that of a pod or container.
+func ID(fs hostproc.FS, pid int) (id uint64, container bool) {
+	r, err := newReading(fs, pid)
+	if err != nil {
+		return 0, false
+	}
+	defer r.close()
+	path := namedPath(r.groups)
+	container = podUID(path) != "" || containerID(path) != ""
+	for _, g := range r.groups {
+		if g.HierarchyID == 0 && len(g.Controllers) == 0 {
+			id = folderOf(r.ours, g.Path)
+		}
+	}
+	return id, container
+}
+
+// folderOf is the inode of a group's folder, 0 where no mount of ours shows it.
+func folderOf(ours []hostproc.CgroupMount, group string) uint64 {
+	for _, m := range ours {
+		rel, ok := below(m.Root, group)
+		if !m.V2 || !ok {
+			continue
+		}
+		var st unix.Stat_t
+		if unix.Stat(path.Join(m.Point, rel), &st) == nil {
+			return st.Ino
+		}
+	}
+	return 0
 }
 
 // PodOf is the pod of a process and its container there, by the path of its cgroup alone: what the

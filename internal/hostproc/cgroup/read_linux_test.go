@@ -333,3 +333,31 @@ func TestCgroupBesideUs(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"path": "/../tcpdiag-test-`+strconv.Itoa(app.PID())+`", "limit": 0.1}`, string(out))
 }
+
+func TestID(t *testing.T) {
+	scope := podSlice + "/cri-containerd-" + hexID + ".scope"
+	fs := fakeCgroups(t, map[string]string{
+		"1/mountinfo":                        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+		"7/cgroup":                           "0::" + scope + "\n",
+		"8/cgroup":                           "0::/system.slice/tomcat.service\n",
+		"9/cgroup":                           "0::/../.." + scope + "\n",
+		"10/cgroup":                          "3:memory:/docker/" + hexID + "\n",
+		"sys/fs/cgroup" + scope + "/cpu.max": "max 100000\n",
+		"sys/fs/cgroup/system.slice/tomcat.service/cpu.max":    "max 100000\n",
+		"sys/fs/cgroup/system.slice/unrelated.service/cpu.max": "max 100000\n",
+	})
+	for pid, want := range map[int]struct {
+		folder    string
+		container bool
+	}{7: {scope, true}, 8: {"/system.slice/tomcat.service", false}, 9: {"", true}, 10: {"", true}, 11: {"", false}} {
+		id, container := ID(fs, pid)
+		require.Equal(t, want.container, container, pid)
+		if want.folder == "" {
+			require.Zero(t, id, pid)
+			continue
+		}
+		var st unix.Stat_t
+		require.NoError(t, unix.Stat(filepath.Join(fs.Cgroups()[0].Point, want.folder), &st))
+		require.Equal(t, st.Ino, id, pid)
+	}
+}
