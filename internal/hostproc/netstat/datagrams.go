@@ -1,13 +1,9 @@
 package netstat
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	iofs "io/fs"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 
@@ -22,9 +18,12 @@ const mostSockets = 16384
 // with the peer that it is connected to, which is not valid where it is not. Any user may read
 // it of any process. It reads net/udp and net/udp6, 16,384 sockets of each at most.
 func Datagrams(fs hostproc.FS, pid int, fn func(inode uint32, peer netip.AddrPort)) error {
-	for _, name := range []string{"udp", "udp6"} {
-		err := eachSocket(fs, pid, socketTable{name, 9}, func(inode uint32, line []byte) {
+	for _, t := range []socketTable{{"udp", 9, true}, {"udp6", 9, false}} {
+		n := 0
+		err := t.each(fs, pid, func(inode uint32, line []byte) bool {
 			fn(inode, hexPeer(string(nthField(line, 2))))
+			n++
+			return n < mostSockets
 		})
 		if err != nil {
 			return err
@@ -35,26 +34,12 @@ func Datagrams(fs hostproc.FS, pid int, fn func(inode uint32, peer netip.AddrPor
 
 // UnixSockets calls fn with the inode of each socket of the Unix domain there, of 16,384 at most.
 func UnixSockets(fs hostproc.FS, pid int, fn func(inode uint32)) error {
-	return eachSocket(fs, pid, socketTable{"unix", 6}, func(inode uint32, _ []byte) { fn(inode) })
-}
-
-func eachSocket(fs hostproc.FS, pid int, t socketTable, fn func(inode uint32, line []byte)) error {
-	f, err := os.Open(fs.Path(pid, "net", t.name))
-	if errors.Is(err, iofs.ErrNotExist) && t.name == "udp6" {
-		return nil // without IPv6
-	}
-	if err != nil {
-		return fs.Wrap(pid, "net/"+t.name, err)
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Scan() // the heading
-	for n := 0; n < mostSockets && lines.Scan(); n++ {
-		if inode, err := strconv.ParseUint(string(nthField(lines.Bytes(), t.column)), 10, 32); err == nil {
-			fn(uint32(inode), lines.Bytes())
-		}
-	}
-	return lines.Err()
+	n := 0
+	return (&socketTable{"unix", 6, true}).each(fs, pid, func(inode uint32, _ []byte) bool {
+		fn(inode)
+		n++
+		return n < mostSockets
+	})
 }
 
 // hexPeer reads "0900007F:0035", whose address is in words of 32 bits in the order of the

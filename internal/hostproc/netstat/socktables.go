@@ -16,6 +16,7 @@ import (
 type socketTable struct {
 	name   string
 	column int
+	must   bool // it is there where the process is; another is of a protocol that a kernel need not have
 }
 
 // KernelSockets calls fn with the inode of every socket that the tables of
@@ -25,52 +26,53 @@ type socketTable struct {
 // It reads whole tables, so it is for rare use.
 func KernelSockets(fs hostproc.FS, pid int, fn func(inode uint32)) error {
 	tables := []socketTable{
-		{"tcp", 9},
-		{"tcp6", 9},
-		{"udp", 9},
-		{"udp6", 9},
-		{"udplite", 9},
-		{"udplite6", 9},
-		{"raw", 9},
-		{"raw6", 9},
-		{"icmp", 9},
-		{"icmp6", 9},
-		{"unix", 6},
-		{"netlink", 9},
-		{"packet", 8},
+		{"tcp", 9, true},
+		{name: "tcp6", column: 9},
+		{name: "udp", column: 9},
+		{name: "udp6", column: 9},
+		{name: "udplite", column: 9},
+		{name: "udplite6", column: 9},
+		{name: "raw", column: 9},
+		{name: "raw6", column: 9},
+		{name: "icmp", column: 9},
+		{name: "icmp6", column: 9},
+		{name: "unix", column: 6},
+		{name: "netlink", column: 9},
+		{name: "packet", column: 8},
 	}
 	for _, t := range tables {
-		if err := readTable(fs, pid, t, fn); err != nil {
+		err := t.each(fs, pid, func(inode uint32, _ []byte) bool {
+			fn(inode)
+			return true
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readTable(fs hostproc.FS, pid int, t socketTable, fn func(inode uint32)) error {
+// each calls fn with the inode and the line of each socket, until it returns false.
+func (t *socketTable) each(fs hostproc.FS, pid int, fn func(inode uint32, line []byte) bool) error {
 	f, err := os.Open(fs.Path(pid, "net", t.name))
-	if errors.Is(err, iofs.ErrNotExist) && t.name != "tcp" {
-		return nil // a protocol this kernel does not have; without tcp it is the process that is missing
+	if errors.Is(err, iofs.ErrNotExist) && !t.must {
+		return nil
 	}
 	if err != nil {
 		return fs.Wrap(pid, "net/"+t.name, err)
 	}
 	defer f.Close()
-	return parseSocketTable(f, t.column, fn)
+	return t.parse(f, fn)
 }
 
-// parseSocketTable reads the inode column of each line after the heading.
-// Lines that are too short are passed over.
-func parseSocketTable(r io.Reader, column int, fn func(inode uint32)) error {
+// parse passes over the heading, and lines that are too short.
+func (t *socketTable) parse(r io.Reader, fn func(inode uint32, line []byte) bool) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4096), 1<<16)
-	for heading := true; lines.Scan(); heading = false {
-		if heading {
-			continue
-		}
-		word := nthField(lines.Bytes(), column)
-		if n, err := strconv.ParseUint(string(word), 10, 32); err == nil {
-			fn(uint32(n))
+	lines.Scan()
+	for lines.Scan() {
+		inode, err := strconv.ParseUint(string(nthField(lines.Bytes(), t.column)), 10, 32)
+		if err == nil && !fn(uint32(inode), lines.Bytes()) {
+			return nil
 		}
 	}
 	return lines.Err()

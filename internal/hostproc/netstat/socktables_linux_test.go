@@ -65,7 +65,10 @@ const captureTCP = "  sl  local_address rem_address   st tx_queue rx_queue tr tm
 
 func TestParseSocketTable(t *testing.T) {
 	var inodes []uint32
-	err := parseSocketTable(bytes.NewReader([]byte(captureTCP+"short line\n\n")), 9, func(n uint32) { inodes = append(inodes, n) })
+	err := (&socketTable{"tcp", 9, true}).parse(bytes.NewReader([]byte(captureTCP+"short line\n\n")), func(n uint32, _ []byte) bool {
+		inodes = append(inodes, n)
+		return true
+	})
 	require.NoError(t, err)
 	require.Equal(t, []uint32{1133598}, inodes)
 }
@@ -75,7 +78,7 @@ func FuzzParseSocketTable(f *testing.F) {
 	m.Add([]byte(captureTCP))
 	m.Fuzz(func(t *testing.T, data []byte) {
 		n := 0
-		_ = parseSocketTable(bytes.NewReader(data), 9, func(uint32) { n++ })
+		_ = (&socketTable{"tcp", 9, true}).parse(bytes.NewReader(data), func(uint32, []byte) bool { n++; return true })
 		require.LessOrEqual(t, n, bytes.Count(data, []byte{'\n'})+1)
 	})
 }
