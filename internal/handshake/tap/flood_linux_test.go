@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -100,22 +97,6 @@ func (w world) routeToStrangers(t *testing.T) {
 
 // segments is how many TCP has met in the server's namespace (Tcp InSegs).
 func (w world) segments(t *testing.T) (n uint64) {
-	w.server.Do(func() {
-		b, err := os.ReadFile("/proc/thread-self/net/snmp")
-		require.NoError(t, err)
-		lines := strings.Split(string(b), "\n")
-		for i, line := range lines {
-			if strings.HasPrefix(line, "Tcp:") {
-				names, values := strings.Fields(line), strings.Fields(lines[i+1])
-				for k := range names {
-					if names[k] == "InSegs" {
-						n, err = strconv.ParseUint(values[k], 10, 64)
-						require.NoError(t, err)
-					}
-				}
-				return
-			}
-		}
-	})
+	w.server.Do(func() { n = nettest.TCP(t)("InSegs") })
 	return n
 }

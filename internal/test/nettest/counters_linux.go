@@ -15,11 +15,23 @@ import (
 // the kernel has none of it.
 func TCPExt(tb testing.TB) func(name string) uint64 {
 	tb.Helper()
-	b, err := os.ReadFile("/proc/thread-self/net/netstat")
+	return counters(tb, "netstat", "TcpExt:")
+}
+
+// TCP is the same of the Tcp counters.
+func TCP(tb testing.TB) func(name string) uint64 {
+	tb.Helper()
+	return counters(tb, "snmp", "Tcp:")
+}
+
+func counters(tb testing.TB, file, protocol string) func(name string) uint64 {
+	tb.Helper()
+	b, err := os.ReadFile("/proc/thread-self/net/" + file)
 	require.NoError(tb, err)
-	lines := strings.SplitN(string(b), "\n", 3)
-	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
-	require.Equal(tb, "TcpExt:", names[0])
+	lines := strings.Split(string(b), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, protocol) })
+	require.GreaterOrEqual(tb, at, 0, protocol)
+	names, values := strings.Fields(lines[at]), strings.Fields(lines[at+1])
 	return func(name string) uint64 {
 		tb.Helper()
 		i := slices.Index(names, name)
