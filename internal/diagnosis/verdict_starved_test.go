@@ -161,6 +161,27 @@ func TestHandlersThatSleepWaitForNoCPU(t *testing.T) {
 	}
 }
 
+// More threads are not advised where most of those that there are use a CPU, or wait for one.
+func TestNoMoreThreadsForTheSameCPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		running int
+		worse   bool
+	}{"five of six": {5, true}, "one of six": {1, false}} {
+		t.Run(name, func(t *testing.T) {
+			full := func(waited time.Duration) *model.Listener {
+				return tomcat(6, 8192, 100).pool(6).inService(6).waiting(20).do(func(l *model.Listener) {
+					l.Process.RunDelay = new(waited)
+					l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 6, Running: c.running, Parked: 6 - c.running}}
+				}).Listener
+			}
+			v := Judge(symptoms.Input{Now: full(4 * time.Second), Before: full(0), Elapsed: 3 * time.Second, Interval: 3 * time.Second, Sysctl: sysctls()}, reading.DefaultThresholds())
+			require.Equal(t, threads, v.Cause, v.Summary)
+			require.Equal(t, c.worse, v.Answer.Do[0].Text == "Give the process more CPU, or shed load before it gets here", v.Answer.Do)
+			require.Equal(t, c.worse, strings.Contains(v.Findings[0].Advice, "More threads, connections or acceptCount would make it worse"), v.Findings[0].Advice)
+		})
+	}
+}
+
 // More threads are not advised where none can be started.
 func TestNoMoreThreads(t *testing.T) {
 	full := func() look {

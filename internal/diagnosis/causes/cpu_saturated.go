@@ -43,7 +43,7 @@ func cpuSaturated() Cause {
 		},
 		Advice: func(*symptoms.Symptoms, model.Verdict) string { return AdviseCPU },
 		Steps: func(*symptoms.Symptoms, model.Verdict) ([]model.Step, string) {
-			return []model.Step{advice.Action("Give the process more CPU, or shed load before it gets here")},
+			return []model.Step{giveCPU()},
 				"More threads, connections or acceptCount: they only add to what waits for a CPU."
 		},
 		Book: Runbook{
@@ -58,6 +58,10 @@ func cpuSaturated() Cause {
 }
 
 const limitInDoubt = "all connections may be taken, since maxConnections is not known for certain, and the acceptor was not seen"
+
+func giveCPU() model.Step {
+	return advice.Action("Give the process more CPU, or shed load before it gets here")
+}
 
 // AdviseCPU is what to do where threads wait for a CPU.
 const AdviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

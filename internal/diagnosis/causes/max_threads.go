@@ -62,6 +62,9 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	case s.NoMoreThreads() && s.Now.Connector.MaxThreads.Kind == model.SourceInferred:
 		return []model.Step{advice.Action("Raise the limit of threads and processes (pids.max: --pids-limit, podPidsLimit, TasksMax=), then restart: no more threads than these can be started")}
 	}
+	if s.MoreWouldWait(v.Cause) {
+		return []model.Step{giveCPU()}
+	}
 	first := beforeThreads(s, v)
 	if len(first) > 0 && s.ThreadsMayBeVain() {
 		return append(first, advice.Action("Make that faster, or let it fail sooner"))
@@ -181,6 +184,9 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	first := ""
 	if s.NoMoreThreads() && s.Now.Connector.MaxThreads.Kind == model.SourceInferred {
 		return phrase.Sentences("See pids_limit: no more threads than these can be started, whatever is configured.", advice.AcceptCountInVain(s))
+	}
+	if s.MoreWouldWait(v.Cause) {
+		return AdviseCPU
 	}
 	if reading.Gate(s.Now) != nil {
 		return phrase.Sentences("See semaphore_valve: "+GateWords(s)+".", advice.AcceptCountInVain(s))

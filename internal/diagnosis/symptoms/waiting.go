@@ -105,6 +105,14 @@ func (s *Symptoms) CPUShortBeside(c model.Cause) bool {
 	return false
 }
 
+// MoreWouldWait means that though another cause is named, most of the busy threads were on a CPU, or waited
+// for one: more of them would share the same CPUs.
+func (s *Symptoms) MoreWouldWait(c model.Cause) bool {
+	busy, _ := reading.BusyThreads(s.Now)
+	d := reading.DownstreamOf(s.Now)
+	return s.CPUShortBeside(c) && d != nil && d.Workers != nil && 2*d.Workers.Running > busy
+}
+
 // AllHaveOne means that every thread of the pool has a request, so that it is not for want of a CPU
 // that others wait.
 func (s *Symptoms) AllHaveOne() bool {
