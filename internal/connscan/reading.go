@@ -197,7 +197,7 @@ func (w *reading) strangers(s *sockdiag.Socket, f *connections.Found) bool {
 			w.others[id] = make(map[int]*model.OtherProcess)
 		}
 		if w.others[id][h.pid] == nil {
-			w.others[id][h.pid] = &model.OtherProcess{PID: h.pid, Comm: h.comm}
+			w.others[id][h.pid] = &model.OtherProcess{PID: h.pid, Comm: model.Escape(h.comm)}
 		}
 		w.others[id][h.pid].Connections++
 	}

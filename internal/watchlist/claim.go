@@ -77,7 +77,7 @@ func holder(p *owner.Process) string {
 	if p == nil {
 		return "a process that cannot be seen"
 	}
-	return fmt.Sprintf("pid %d (%s)", p.PID, p.Comm)
+	return fmt.Sprintf("pid %d (%s)", p.PID, model.Escape(p.Comm))
 }
 
 // named reports whether the targets let a listener pass.

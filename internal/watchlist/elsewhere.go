@@ -97,7 +97,7 @@ func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
 		if e.PID == 0 {
 			e.PID = pids[0]
 		} else if s, err := proc.Process(e.PID); err == nil {
-			e.Comm = s.Comm
+			e.Comm = model.Escape(s.Comm)
 		}
 		out = append(out, e)
 	}

@@ -32,3 +32,21 @@ func TestListenersElsewhere(t *testing.T) {
 		require.Equal(t, []model.Elsewhere{{Port: l.Addr.Port(), PID: sleep.Process.Pid}}, listenersOf(proc, there))
 	})
 }
+
+// The name of a process in another namespace is its own choice.
+func TestNamesElsewhere(t *testing.T) {
+	proc := hostfs.Real(t)
+	ns := nettest.Namespace(t)
+	nettest.Root(t)
+	script := "import socket,sys,time\ns=socket.socket();s.bind(('127.0.0.1',8080));s.listen(5)\nopen('/proc/self/comm','w').write('a\\x1b[2J\\u202eb')\nprint('ready',flush=True);time.sleep(600)"
+	python := ns.Command("python3", "-c", script)
+	out, err := python.StdoutPipe()
+	require.NoError(t, err)
+	if err := python.Start(); err != nil {
+		t.Skip("no python3")
+	}
+	t.Cleanup(func() { _ = python.Process.Kill(); _ = python.Wait() })
+	_, err = out.Read(make([]byte, 8))
+	require.NoError(t, err)
+	require.Equal(t, []model.Elsewhere{{Port: 8080, PID: python.Process.Pid, Comm: `a\x1b[2J\u202eb`}}, listenersOf(proc, []int{python.Process.Pid}))
+}

@@ -134,6 +134,11 @@ func TestClaimOfAPortOfAProcess(t *testing.T) {
 	}
 }
 
+// The name of another process is its own choice.
+func TestNamesOfHolders(t *testing.T) {
+	require.Equal(t, `pid 7 (java\x1b[2J\u202e\\)`, holder(&owner.Process{PID: 7, Comm: "java\x1b[2J\u202e\\"}))
+}
+
 func TestLimitsGivenByHand(t *testing.T) {
 	found := &model.Connector{Server: "tomcat", MaxThreads: &model.Setting[int]{Value: 200}, AcceptCount: &model.Setting[int]{Value: 100}}
 	require.Same(t, found, Overrides{}.Apply(found))

@@ -281,13 +281,13 @@ func otherProcessFinding(s *symptoms.Symptoms, add adder) {
 	if s.Now.Process != nil && s.Now.Process.Comm != o.Comm {
 		add("other_process", model.SeverityInfo,
 			phrase.Sprintf("%s more on this port %s to pid %v (%s), which does not listen there: its own outgoing connections from this port, or inherited ones; in none of the numbers here.",
-				phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, model.Escape(o.Comm)),
+				phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, o.Comm),
 			"Nothing for this server. A port that is listened on is better left out of those that clients get (net.ipv4.ip_local_reserved_ports): at the next start it may be taken.")
 		return
 	}
 	add("other_process", model.SeverityInfo,
 		phrase.Sprintf("%s more on this port %s to pid %v (%s), which does not listen there any more, as a server does that is shutting down: in none of the numbers here.",
-			phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, model.Escape(o.Comm)),
+			phrase.Count(o.Connections, "connection"), phrase.Verb(o.Connections, "belongs", "belong"), o.PID, o.Comm),
 		"Nothing, if it is meant to serve the rest of its requests. It takes none of this server's connections and threads.")
 }
 
