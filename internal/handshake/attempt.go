@@ -35,6 +35,7 @@ type attempt struct {
 	replies uint8 // SYN-ACKs
 	repeats uint8 // of these, those that no SYN had asked for
 	vain    uint8 // SYNs that were repeated though a SYN-ACK had left
+	unknown uint8 // SYNs before the latest, of which it is not known yet whether they were answered
 	asks    uint8 // how often the kernel was asked since it was counted
 	rtt     uint16
 	at      stage // in which it is counted among the open ones
@@ -72,6 +73,7 @@ const (
 	received                     // the client acknowledged data of the server
 	wasStalled                   // it is counted as that
 	waited                       // its connection ended long after its FIN
+	turnedOut                    // the server ended the connection first
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

@@ -63,7 +63,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	switch {
 	case ask:
 		t.askSoon(i)
-	case a.has(served | finished):
+	case a.has(served | finished | closed):
 		t.table.move(i, at)
 	}
 }
@@ -131,6 +131,9 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 		t.endpoints.of(a).account.Unanswered()
 		t.endpoints.of(a).account.Trouble(a.first)
 	}
+	if a.unread() {
+		a.unknown = inc(a.unknown)
+	}
 	deadline := a.syn(at)
 	if t.unread.at(at) {
 		t.unread.doubt = true
@@ -174,6 +177,9 @@ func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 	}
 	if s.Ack-a.isn-1 >= maxSYNData {
 		return // of an earlier connection
+	}
+	if t.unread.moved.Drops > 0 {
+		t.ignored(a)
 	}
 	deadline := a.reply(at, s.Seq, t.wide && at >= t.widened)
 	t.restage(a)

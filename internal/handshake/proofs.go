@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
 // verdict is how an attempt ended, or when to look again.
@@ -20,27 +21,27 @@ func later(again time.Duration) verdict { return verdict{again: again} }
 // proofs are what the namespace's counters and timers prove of a client's answer to its SYN-ACK.
 type proofs struct {
 	retries uint8 // of a SYN-ACK
-	cookies marks
+	cookies recall.Marks
 	drops   drops
 }
 
 // drops are when the listeners of a port dropped SYNs or ACKs; 0 is any port.
-type drops map[uint16]*marks
+type drops map[uint16]*recall.Marks
 
 func (d *drops) mark(port uint16, from, to time.Duration) {
 	if *d == nil {
 		*d = make(drops)
 	}
 	if (*d)[port] == nil {
-		(*d)[port] = new(marks)
+		(*d)[port] = new(recall.Marks)
 	}
-	(*d)[port].mark(from, to)
+	(*d)[port].Mark(from, to)
 }
 
 // between reports whether a listener of a port may have dropped anything between two moments.
 func (d drops) between(port uint16, from, to time.Duration) bool {
 	for _, p := range [2]uint16{0, port} {
-		if m := d[p]; m != nil && m.between(from, to) {
+		if m := d[p]; m != nil && m.Between(from, to) {
 			return true
 		}
 	}
@@ -49,7 +50,7 @@ func (d drops) between(port uint16, from, to time.Duration) bool {
 
 // forget leaves out the ports that are not followed any more.
 func (d drops) forget(s *scope) {
-	maps.DeleteFunc(d, func(port uint16, _ *marks) bool { return port != 0 && !s.follows(port) })
+	maps.DeleteFunc(d, func(port uint16, _ *recall.Marks) bool { return port != 0 && !s.follows(port) })
 }
 
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
@@ -65,7 +66,7 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 	if sign && at >= min(came, repeated) && !p.drops.between(port, replied, min(at, repeated)) {
 		return true
 	}
-	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.at(replied) && !a.has(left) && (sign || !a.has(overheard))
+	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))
 }
 
 // takenAt is when: where nothing was dropped, at once. That there was no socket since means
@@ -94,7 +95,7 @@ func (p *proofs) unasked(at time.Duration, a *attempt) verdict {
 	if a.silent() == outcome.GaveUp && !a.has(answered) && a.has(overheard) {
 		until = max(until, a.stopped())
 	}
-	cookie := p.cookies.at(a.first + ms(a.lastReply))
+	cookie := p.cookies.At(a.first + ms(a.lastReply))
 	switch {
 	case a.has(left|finished) && (a.repeats > 0 || p.retries == 0):
 		return is(outcome.Stalled)
@@ -118,35 +119,3 @@ func (p *proofs) unasked(at time.Duration, a *attempt) verdict {
 // leastRetries is how often a SYN-ACK is repeated, whatever tcp_synack_retries says,
 // while half-open clients are many for the backlog (reqsk_timer_handler).
 const leastRetries = 2
-
-// marks remember, for the longest time that an attempt stays open, in which ticks something
-// happened: SYN cookies were sent, a listener dropped a packet.
-type marks struct {
-	ticks []int64 // by number modulo slots: the tick that was marked, plus one; nil before the first
-}
-
-func (c *marks) mark(from, to time.Duration) {
-	if c.ticks == nil {
-		c.ticks = make([]int64, slots)
-	}
-	last := int64(max(to, 0) / tick)
-	first := max(int64(max(from, 0)/tick), last-slots+1)
-	for n := first; n <= last; n++ {
-		c.ticks[n%slots] = n + 1
-	}
-}
-
-func (c *marks) at(at time.Duration) bool {
-	n := int64(max(at, 0) / tick)
-	return c.ticks != nil && c.ticks[n%slots] == n+1
-}
-
-// between reports whether it happened from one moment to another.
-func (c *marks) between(from, to time.Duration) bool {
-	for n := int64(max(from, 0) / tick); c.ticks != nil && n <= int64(max(to, 0)/tick); n++ {
-		if c.ticks[n%slots] == n+1 {
-			return true
-		}
-	}
-	return false
-}

@@ -30,6 +30,7 @@ type script struct {
 	from    netip.AddrPort
 	isn     uint32
 	met     *kernel.Socket // what the kernel has for it
+	late    bool           // what is observed was sent some time ago: nothing is judged before
 }
 
 func newScript(t *testing.T, o Options) *script {
@@ -39,7 +40,7 @@ func newScript(t *testing.T, o Options) *script {
 	}
 	tracker := NewTracker(o)
 	tracker.SetPorts([]uint16{port})
-	return &script{t, tracker, time.Second, netip.MustParseAddrPort("10.0.0.7:40000"), clientISN, &met}
+	return &script{t: t, tracker: tracker, at: time.Second, from: netip.MustParseAddrPort("10.0.0.7:40000"), isn: clientISN, met: &met}
 }
 
 // client is another client, on the same clock.
@@ -66,7 +67,9 @@ func (s *script) out(flags uint8, seq, ack uint32) {
 }
 
 func (s *script) observe(segment packet.Segment) {
-	s.tracker.Advance(s.at)
+	if !s.late {
+		s.tracker.Advance(s.at)
+	}
 	s.tracker.Observe(s.at, &segment)
 }
 

@@ -113,7 +113,7 @@ func (t *Tracker) Stalling() bool {
 
 // Cookies notes that the kernel sent SYN cookies between two moments: a SYN-ACK
 // of that time that is not repeated proves nothing.
-func (t *Tracker) Cookies(from, to time.Duration) { t.proofs.cookies.mark(from, to) }
+func (t *Tracker) Cookies(from, to time.Duration) { t.proofs.cookies.Mark(from, to) }
 
 // Drops notes that a listener of a port dropped SYNs or ACKs between two moments; 0 is any
 // port.

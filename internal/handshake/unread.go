@@ -88,7 +88,7 @@ func (t *Tracker) ResumeOutgoing(at time.Duration, base, now kernel.Count) {
 		moved: moved, since: base.Ended, until: now.Began, calm: moved.Calm(), due: true,
 	}
 	if moved.Cookies > 0 {
-		t.proofs.cookies.mark(base.Began, now.Ended)
+		t.proofs.cookies.Mark(base.Began, now.Ended)
 	}
 }
 
@@ -224,6 +224,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 	switch t.unread.fate(e, met, killed) {
 	case fateDropped:
 		a.signs &^= whileUnread
+		t.ignored(a)
 		return lastSYN + patience
 	case fateCookie:
 		a.suppose()
@@ -234,6 +235,15 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 		return lastSYN + patience
 	}
 	return never
+}
+
+// ignored counts the SYNs of an attempt before its latest, whose answer was not read: they were dropped. Who is answered
+// repeats none.
+func (t *Tracker) ignored(a *attempt) {
+	for ; a.unknown > 0; a.unknown-- {
+		a.signs |= ignored
+		t.endpoints.of(a).account.Unanswered()
+	}
 }
 
 // forget ends an attempt of which nobody knows how it ended.

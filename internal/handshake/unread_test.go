@@ -472,3 +472,35 @@ func TestDelayWhereTheACKIsUnread(t *testing.T) {
 	require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Delayed: 1}, got.Clients)
 	require.InDelta(t, 2, got.Delays.Sum, .001)
 }
+
+// A tap that a busy machine lets wait reads the SYN that a client repeats before the counters have shown that the one
+// before was dropped: both were.
+func TestUnreadAndRepeated(t *testing.T) {
+	for name, play := range map[string]func(s *script){
+		"it gives up": func(s *script) { s.syn() },
+		"it is answered at last": func(s *script) {
+			s.syn()
+			s.wait(1)
+			s.syn()
+			s.synAck()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			met := kernel.OnlyListener
+			s := oneWayScript(t, &met)
+			s.syn()
+			s.resume(kernel.Counters{Drops: 2})
+			s.observeLate(func() { s.wait(1); play(s) })
+			e := s.ends()
+			require.EqualValues(t, 2, e.Unanswered)
+			require.Zero(t, e.Untracked)
+		})
+	}
+}
+
+// observeLate plays segments that are read before the attempts are judged whose time is over.
+func (s *script) observeLate(play func()) {
+	s.late = true
+	play()
+	s.late = false
+}

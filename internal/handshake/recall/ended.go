@@ -1,5 +1,5 @@
 // Package recall is what is remembered of clients that are not followed any more: those that were turned away, and how
-// long the handshakes of an address take. It is bounded.
+// long the handshakes of an address take; and when something happened that concerns those that are. It is bounded.
 package recall
 
 import "time"
