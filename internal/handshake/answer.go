@@ -110,9 +110,10 @@ func (t *Tracker) answer(a *attempt) {
 // for an answer, whatever it has sent: a balancer's check of the port behind the PROXY protocol's line.
 const leftAtOnceIn = 10
 
-// leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side, nor had to wait for one.
+// leftAtOnce: and it took no answer afterwards, as one does that has only shut down its side, nor had to wait for one, nor
+// did the server end the connection, as one that has no room for the request.
 func (a *attempt) leftAtOnce() bool {
-	return a.has(left|closed) && !a.has(waited) && a.letIn() == outcome.Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
+	return a.has(left|closed) && !a.has(waited|turnedOut) && a.letIn() == outcome.Connected && a.ended > 0 && a.ended <= a.entered+uint32(a.rtt)+leftAtOnceIn
 }
 
 // answer is known when nothing more of a client is awaited.

@@ -99,8 +99,10 @@ func (a *attempt) acknowledges(s *packet.Segment, now uint32) bool {
 		a.signs |= answered
 	case acked < 1<<31:
 		a.signs |= answered
-		if !a.has(closed) || acked > 1 { // one may be the server's FIN
+		if acked > 1 {
 			a.signs |= served | received
+		} else { // the server's FIN, be it that this was not read
+			a.serverEnded(now)
 		}
 		a.showsSocket(now, false)
 	default:
@@ -203,11 +205,19 @@ func (a *attempt) found(from, now uint32, f *kernel.Found) {
 }
 
 // ends takes in that a client or the server has ended the connection for good.
-func (a *attempt) ends(at time.Duration, how signs) {
-	if a.has(finished|shut) && !a.has(left|closed) && mark(a.first, at) >= a.ended+waitsFor {
+func (a *attempt) ends(now uint32, how signs) {
+	if a.has(finished|shut) && !a.has(left|closed) && now >= a.ended+waitsFor {
 		a.signs |= waited
 	}
 	a.signs |= how
+}
+
+// serverEnded takes in that the server has, be it before the client did.
+func (a *attempt) serverEnded(now uint32) {
+	if !a.has(finished | shut | left) {
+		a.signs |= turnedOut
+	}
+	a.ends(now, closed)
 }
 
 // serverEnds takes in the server's FIN: only a socket sends one.
@@ -222,9 +232,10 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	if got > 0 {
 		a.signs |= talked
 	}
-	a.showsSocket(mark(a.first, at), true)
+	now := mark(a.first, at)
+	a.showsSocket(now, true)
 	a.signs |= answered
-	a.ends(at, closed)
+	a.serverEnded(now)
 	switch {
 	case sent == 0 || a.has(left):
 	case !a.has(finished | shut):

@@ -61,20 +61,23 @@ func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline
 // (inet_csk_listen_stop), or a close with SO_LINGER. Only a socket sends one that
 // acknowledges something (tcp_send_active_reset).
 func (a *attempt) serverReset(at time.Duration, s *packet.Segment) (deadline time.Duration, ok bool) {
-	sent := s.Seq - a.serverISN - 1
+	sent, now := s.Seq-a.serverISN-1, mark(a.first, at)
 	switch {
 	case a.replies > 0 && a.serverISN != 0 && sent < 1<<31:
 		if s.Flags&packet.FlagACK != 0 {
-			a.showsSocket(mark(a.first, at), true)
+			a.showsSocket(now, true)
+			if got := s.Ack - a.isn - 1; got > 0 && got < maxUpload && !a.has(finished|shut) {
+				a.signs |= talked
+			}
 		}
 		switch {
-		case sent > 0 && !a.has(finished|left):
+		case sent > 1 && !a.has(finished|left):
 			a.signs |= served | closed
-		case a.has(finished | left | counted):
-			a.ends(at, closed)
+		case sent == 1 || a.has(finished|left|counted): // one is its FIN (shutdown(2), then a close with unread bytes)
+			a.serverEnded(now)
 		default:
 			a.signs |= wasReset
-			a.ended = mark(a.first, at)
+			a.ended = now
 		}
 		return at, true
 	case a.has(owed) && s.Seq == 0 && s.Flags&packet.FlagACK != 0 && s.Ack-a.isn-1 < maxSYNData:
@@ -106,20 +109,20 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 		a.signs |= rejected
 		return at + firstPatience, true
 	case s.Seq-a.isn-1 < maxFlight:
+		now := mark(a.first, at)
 		a.signs = a.signs&^rejected | answered
-		a.ends(at, left)
-		if a.ended == 0 {
-			a.ended = mark(a.first, at)
-		}
 		if s.Seq-a.isn-1 > 0 && !a.has(finished) {
 			a.signs |= talked
 		}
-		switch {
-		case a.supposed():
-		case s.Flags&packet.FlagACK != 0:
-			a.acknowledges(s, mark(a.first, at))
-		case s.Seq-a.isn-1 > 0: // it answers a segment that acknowledged its data
-			a.showsSocket(mark(a.first, at), true)
+		if !a.supposed() && s.Flags&packet.FlagACK != 0 {
+			a.acknowledges(s, now)
+		}
+		a.ends(now, left)
+		if a.ended == 0 {
+			a.ended = now
+		}
+		if !a.supposed() && s.Flags&packet.FlagACK == 0 && s.Seq-a.isn-1 > 0 { // it answers a segment that acknowledged its data
+			a.showsSocket(now, true)
 		}
 		return at, true
 	}

@@ -38,7 +38,7 @@ func ofClients() []report {
 			c.Until("threads and queue are full", func() bool { return s.Says(rig.Port).Busy >= 4 && s.Says(rig.Port).Connections >= 9 })
 			failed := keep(c, func() error { return rejected(c.Ctx, "/hello") })
 			c.Until("clients are rejected", func() bool { return failed.Load() > 5 })
-			c.Both(rig.Port, "losing executor_queue", "saturated executor_queue", "warning executor_queue").Names("max-queue-capacity")
+			c.Both(rig.Port, "losing executor_queue").Names("max-queue-capacity")
 			c.Row.Truth = fmt.Sprintf("%s, 5 of 5 queued; %d more closed without an answer", s.Says(rig.Port), failed.Load())
 		}},
 		{"D", "https://github.com/spring-projects/spring-boot/issues/43482", "a request whose header is too large: 400, and a reset in front of it", func(c *rig.Case) {
