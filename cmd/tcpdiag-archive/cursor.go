@@ -3,8 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/cmd/tcpdiag-archive/internal/records"
@@ -33,17 +33,12 @@ const rememberMissing = 24 * time.Hour
 // between the two.
 func loadCursor(s *spool) (*cursor, error) {
 	c := &cursor{Recordings: make(map[string]progress)}
-	f, err := s.root.Open(cursorFile)
+	data, err := s.readFile(cursorFile, 8<<20)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	case err != nil && !errors.Is(err, errForeign) && !errors.Is(err, syscall.ELOOP):
 		return nil, err
 	default:
-		defer func() { _ = f.Close() }()
-		data, err := io.ReadAll(io.LimitReader(f, 8<<20))
-		if err != nil {
-			return nil, err
-		}
 		// One that cannot be read is begun again: what was sent is sent once more, with the same uid.
 		if json.Unmarshal(data, c) != nil || c.Recordings == nil {
 			s.log.Warn("the cursor cannot be read: what the folder holds is sent again")

@@ -92,6 +92,9 @@ func (a *archiver) storeRecording(ctx context.Context, _ item, data []byte) erro
 	if err := json.Unmarshal(head, &m); err != nil || !ok {
 		return fmt.Errorf("%w: damaged in the spool", errForGood)
 	}
+	if _, ours := parseKey(m.Key); !ours {
+		return fmt.Errorf("%w: %.300q is no key of a recording", errForGood, m.Key)
+	}
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
 	outcome, err := a.store.put(ctx, &m, rest)

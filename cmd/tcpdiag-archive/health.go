@@ -26,7 +26,7 @@ const (
 
 // heart says that the loop that reads the folder goes round.
 type heart struct {
-	file    string
+	root    *os.Root // the spool's: no link leads out of it
 	at      atomic.Int64
 	written time.Time
 }
@@ -38,10 +38,10 @@ func (h *heart) beat() {
 		return
 	}
 	h.written = now
-	if os.Chtimes(h.file, now, now) == nil {
+	if h.root.Chtimes(beatFile, now, now) == nil {
 		return
 	}
-	if f, err := os.OpenFile(h.file, os.O_CREATE|os.O_WRONLY, 0o600); err == nil {
+	if f, err := h.root.OpenFile(beatFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 		_ = f.Close()
 	}
 }

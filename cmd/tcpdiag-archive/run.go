@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,7 +123,7 @@ func (o *runOptions) run(cmd *cobra.Command, stderr io.Writer) error {
 			a.metrics.recordings.WithLabelValues(outcomeDropped).Inc()
 		}
 	}
-	heart := &heart{file: filepath.Join(o.spool, beatFile)}
+	heart := &heart{root: a.spool.root}
 	a.beat = heart.beat
 	stop, err := serve(cmd.Context(), o.listen, a.metrics, heart, log)
 	if err != nil {

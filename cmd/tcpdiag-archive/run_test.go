@@ -349,7 +349,10 @@ func TestHealth(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(spool, beatFile), old, old))
 	// It is touched again within seconds: the hour is compared at once.
-	h := &heart{file: filepath.Join(spool, beatFile)}
+	root, err := os.OpenRoot(spool)
+	require.NoError(t, err)
+	defer func() { _ = root.Close() }()
+	h := &heart{root: root}
 	require.False(t, h.alive())
 	h.beat()
 	require.True(t, h.alive())

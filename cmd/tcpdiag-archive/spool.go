@@ -24,8 +24,14 @@ const (
 	kindRecording = "recording"
 )
 
+// block is what a file takes of a disk at least: many small ones take more than their bytes.
+const block = 4 << 10
+
+// onDisk is what a file of that size takes.
+func onDisk(size int64) int64 { return max(1, (size+block-1)/block) * block }
+
 // spool is a folder of what is on its way: files in the order in which they came. What
-// is in it survives a restart; its bytes are bounded.
+// is in it survives a restart; what they take of the disk is bounded, and with it their number.
 type spool struct {
 	root *os.Root
 	lock *os.File
@@ -46,7 +52,7 @@ type item struct {
 	number uint64
 	kind   string
 	owner  string // whose share it is: of whom most waits, the oldest is dropped first
-	size   int64
+	size   int64  // on disk
 }
 
 func (i item) name() string { return fmt.Sprintf("%020d.%s", i.number, i.kind) }
@@ -112,7 +118,7 @@ func (s *spool) list() error {
 		if err != nil {
 			continue
 		}
-		i.size, i.owner = int64(len(data)), ownerOf(kind, data)
+		i.size, i.owner = onDisk(int64(len(data))), ownerOf(kind, data)
 		s.items = append(s.items, i)
 		s.used += i.size
 		s.number = max(s.number, n)
@@ -124,6 +130,7 @@ func (s *spool) list() error {
 		}
 		return 1
 	})
+	s.make(kindEvent, "", 0) // an earlier run may have had more room
 	return nil
 }
 
@@ -144,8 +151,8 @@ func ownerOf(kind string, data []byte) string {
 func (s *spool) put(kind, owner string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	size := int64(len(data))
-	if !s.make(kind, size) {
+	size := onDisk(int64(len(data)))
+	if !s.make(kind, owner, size) {
 		s.drop(item{kind: kind, owner: owner, size: size}, "it finds no room in the spool")
 		return nil
 	}
@@ -159,11 +166,11 @@ func (s *spool) put(kind, owner string, data []byte) error {
 	return nil
 }
 
-// make has room for an item of that size: the oldest recording of the owner of whom most waits
-// is dropped, for a log record also the oldest log record.
-func (s *spool) make(kind string, size int64) bool {
+// make has room for an item of that size: of the owner of whom most would wait with it the oldest
+// recording is dropped, for a log record also the oldest log record.
+func (s *spool) make(kind, owner string, size int64) bool {
 	for s.used+size > s.max {
-		i := s.surplus(kind)
+		i := s.surplus(kind, owner, size)
 		if i < 0 || size > s.max {
 			return false
 		}
@@ -174,20 +181,28 @@ func (s *spool) make(kind string, size int64) bool {
 	return true
 }
 
-// surplus is the index of what goes first, -1 for nothing.
-func (s *spool) surplus(kind string) int {
-	held := make(map[string]int64)
+// surplus is the index of what goes first, -1 for what is new: its owner would have most, and nothing to
+// give up for it.
+func (s *spool) surplus(kind, owner string, size int64) int {
+	held := map[string]int64{owner: size}
 	for _, i := range s.items {
 		held[i.owner] += i.size
 	}
-	best := -1
-	for n, i := range s.items {
-		if i.kind == kindRecording && (best < 0 || held[i.owner] > held[s.items[best].owner]) {
-			best = n
+	oldest := func(of string) int {
+		best := -1
+		for n, i := range s.items {
+			if i.kind == of && (best < 0 || held[i.owner] > held[s.items[best].owner]) {
+				best = n
+			}
 		}
+		return best
 	}
-	if best < 0 && kind == kindEvent {
-		best = slices.IndexFunc(s.items, func(i item) bool { return i.kind == kindEvent })
+	best := oldest(kindRecording)
+	if kind == kindEvent && (best < 0 || held[s.items[best].owner] < held[owner]) {
+		best = oldest(kindEvent)
+	}
+	if best >= 0 && held[s.items[best].owner] < held[owner] {
+		return -1
 	}
 	return best
 }
@@ -200,7 +215,10 @@ func (s *spool) drop(i item, why string) {
 // write makes a file whole or not at all.
 func (s *spool) write(name string, data []byte) error {
 	temp := name + ".tmp"
-	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := s.root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
@@ -221,12 +239,29 @@ func (s *spool) write(name string, data []byte) error {
 }
 
 func (s *spool) read(i item) ([]byte, error) {
-	f, err := s.root.Open(i.name())
+	return s.readFile(i.name(), records.MaxObject+records.MaxBody)
+}
+
+// errForeign: the folder may be one that others write to (an emptyDir is), and what they put there is
+// neither sent nor waited for.
+var errForeign = errors.New("it is not the archiver's own file")
+
+// readFile reads a file that the archiver has written itself.
+func (s *spool) readFile(name string, most int64) ([]byte, error) {
+	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, records.MaxObject+records.MaxBody))
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	about, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || int(about.Uid) != os.Geteuid() || about.Nlink != 1 {
+		return nil, fmt.Errorf("%s: %w", name, errForeign)
+	}
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
 // release lets those who send know that there is more: after the cursor was written, so

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,28 +26,101 @@ func newSpool(t *testing.T, dir string, most int64) (s *spool, dropped map[strin
 	return s, dropped
 }
 
-// Of whom most waits, the oldest recording goes first: one pod in trouble all the time
-// displaces its own and no other's.
+// Of whom most waits, the oldest goes first: one pod in trouble all the time displaces its own and no
+// other's, whether by recordings or by log records.
 func TestSpoolIsBoundedAndShared(t *testing.T) {
-	s, dropped := newSpool(t, t.TempDir(), 1000)
-	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 200)))
-	for range 20 {
-		require.NoError(t, s.put(kindRecording, "greedy", make([]byte, 200)))
+	s, dropped := newSpool(t, t.TempDir(), 10*block)
+	put := func(kind, owner string, blocks int) {
+		require.NoError(t, s.put(kind, owner, make([]byte, blocks*block)))
+		require.LessOrEqual(t, s.bytes(), int64(10*block))
 	}
-	require.EqualValues(t, 1000, s.bytes())
+	put(kindRecording, "calm", 2)
+	for range 20 {
+		put(kindRecording, "greedy", 2)
+	}
 	require.Equal(t, "calm", s.items[0].owner)
 	require.Equal(t, map[string]int{kindRecording: 16}, dropped)
-	require.NoError(t, s.put(kindEvent, "calm", make([]byte, 100)))
+	put(kindEvent, "calm", 1)
 	require.Equal(t, 17, dropped[kindRecording], "a log record goes before a recording")
-	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 1001)))
+	put(kindRecording, "calm", 11)
 	require.Equal(t, 18, dropped[kindRecording], "what never fits is not kept")
-	for range 20 {
-		require.NoError(t, s.put(kindEvent, "calm", make([]byte, 100)))
+	put(kindRecording, "third", 8)
+	require.Equal(t, 19, dropped[kindRecording], "who would have most takes nobody's")
+	for range 50 {
+		put(kindEvent, "greedy", 1)
 	}
-	require.LessOrEqual(t, s.bytes(), int64(1000))
-	require.Equal(t, 11, dropped[kindEvent], "then the oldest log record")
-	require.NoError(t, s.put(kindRecording, "calm", make([]byte, 500)))
-	require.Equal(t, 10, s.waiting(kindEvent), "a recording takes no log record's room")
+	require.Equal(t, 1, s.waiting(kindRecording), "calm's")
+	require.Equal(t, "calm", s.items[0].owner)
+	require.Equal(t, kindEvent, s.items[1].kind)
+	require.Equal(t, "calm", s.items[1].owner, "its log record, too")
+	put(kindRecording, "third", 1)
+	require.Equal(t, 8, s.waiting(kindEvent), "a recording takes no log record's room")
+}
+
+// Small files take a disk's blocks each: their number is bounded by what they take.
+func TestSmallItemsCountAsBlocks(t *testing.T) {
+	dir := t.TempDir()
+	s, dropped := newSpool(t, dir, 16*block)
+	for range 100 {
+		require.NoError(t, s.put(kindEvent, "a", []byte("{}")))
+	}
+	require.Equal(t, 16, s.waiting(kindEvent))
+	require.Equal(t, 84, dropped[kindEvent])
+	s.close()
+	s, _ = newSpool(t, dir, 4*block)
+	require.Equal(t, 4, s.waiting(kindEvent), "with less room than before the oldest go")
+	_, err := os.Stat(filepath.Join(dir, "00000000000000000001.event"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// What others have put into the spool, if they can write to it, is neither read, nor sent, nor waited for;
+// nothing is written to where their links lead.
+func TestForeignFilesInTheSpool(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	event, err := json.Marshal(records.Event{Incident: sampleID(1)})
+	require.NoError(t, err)
+	target := filepath.Join(other, "target")
+	require.NoError(t, os.WriteFile(target, event, 0o600))
+	planted := func(n int, kind string) string { return filepath.Join(dir, item{number: uint64(n), kind: kind}.name()) }
+	require.NoError(t, os.Symlink(target, planted(1, kindEvent)))
+	require.NoError(t, os.Link(target, planted(2, kindEvent)))
+	require.NoError(t, syscall.Mkfifo(planted(3, kindEvent), 0o600))
+	require.NoError(t, os.WriteFile(planted(4, kindRecording), event, 0o600))
+	require.NoError(t, os.Chmod(planted(4, kindRecording), 0o666))
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.WriteFile(planted(5, kindEvent), event, 0o600))
+		require.NoError(t, os.Chown(planted(5, kindEvent), 12345, 12345))
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, cursorFile), 0o600))
+	inside := filepath.Join(dir, "inside")
+	require.NoError(t, os.WriteFile(inside, []byte("as it was"), 0o600))
+	for n := 1; n < 20; n++ {
+		require.NoError(t, os.Symlink("inside", planted(n, kindRecording)+".tmp"))
+		require.NoError(t, os.Symlink("inside", planted(n, kindEvent)+".tmp"))
+	}
+	require.NoError(t, os.Symlink(filepath.Join(other, "new"), filepath.Join(dir, beatFile)))
+	s, _ := newSpool(t, dir, 1<<20)
+	c, err := loadCursor(s)
+	require.NoError(t, err)
+	require.Empty(t, c.Recordings)
+	require.Zero(t, s.waiting(kindEvent)+s.waiting(kindRecording))
+	require.NoError(t, s.put(kindEvent, "a", event))
+	require.NoError(t, c.save(s))
+	new(heart{root: s.root}).beat()
+	text, err := os.ReadFile(inside)
+	require.NoError(t, err)
+	require.Equal(t, "as it was", string(text))
+	require.NoFileExists(t, filepath.Join(other, "new"))
+}
+
+// A key in the spool that no archiver makes is not written to a store.
+func TestKeysOfTheSpoolAreChecked(t *testing.T) {
+	for _, key := range []string{"", "../../etc/passwd", "a/b/c/d/" + sampleID(1) + ".txt", "a/b/\x1b/d/" + sampleID(1) + records.Suffix} {
+		text, err := (&records.Manifest{Key: key}).Spooled([]byte("x"))
+		require.NoError(t, err)
+		a := &archiver{log: quiet()}
+		require.ErrorIs(t, a.storeRecording(t.Context(), item{}, text), errForGood, key)
+	}
 }
 
 func TestSpoolOfAnEarlierRun(t *testing.T) {

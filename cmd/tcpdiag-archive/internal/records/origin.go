@@ -16,6 +16,7 @@ type Origin struct {
 	PodUID      string `json:"pod_uid,omitempty"`
 	Container   string `json:"container,omitempty"`
 	ContainerID string `json:"container_id,omitempty"`
+	User        string `json:"user,omitempty"` // the agent's word for the owner, where that is no pod
 }
 
 // LongestName is the most that a name in Kubernetes has (RFC 1123).
@@ -32,12 +33,20 @@ func OriginOf(cluster string, h *recording.Header, l *model.Listener) Origin {
 	}
 	if uid, ok := strings.CutPrefix(h.Owner, "pod "); ok && p.PodUID == "" {
 		p.PodUID = Printable(uid)
+	} else if !ok {
+		p.User = Printable(h.Owner)
 	}
 	return p
 }
 
-// Owner is whose share of the spool the incidents of a host or pod are.
-func (p *Origin) Owner() string { return p.Host + "/" + p.Namespace + "/" + p.Pod + "/" + p.PodUID }
+// Owner is whose share of the spool the incidents of a pod, or of a host's user, are.
+func (p *Origin) Owner() string {
+	owner := p.Host + "/" + p.Namespace + "/" + p.Pod + "/" + p.PodUID
+	if p.User != "" {
+		owner += "/" + p.User
+	}
+	return owner
+}
 
 // Printable is a name of which nobody knows who wrote it.
 func Printable(name string) string {
