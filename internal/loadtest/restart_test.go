@@ -55,6 +55,8 @@ func TestARestart(t *testing.T) {
 	require.Equal(t, model.StatusDown, r.Status)
 	require.Equal(t, model.CauseNoListener, r.Cause)
 	require.True(t, r.Latest.Listening(), "named as the listener that it is")
+	require.Contains(t, r.Worst.Verdict.Answer.Why, "listened again later")
+	require.Len(t, r.Worst.Verdict.Answer.Do, 2)
 	require.Nil(t, r.First)
 	require.False(t, r.Knee.Reached, "clients are refused at any rate")
 	require.InDelta(t, 40, r.Knee.Rate, 1)
@@ -116,4 +118,5 @@ func TestAServerThatStartsLate(t *testing.T) {
 	require.EqualValues(t, 6, r.Clients.Outcomes[model.ClientRefused])
 	require.EqualValues(t, 240, r.Clients.Served)
 	require.Equal(t, 4*time.Second, r.Down)
+	require.Equal(t, "The load began before the server listened.", r.Worst.Verdict.Answer.Why)
 }

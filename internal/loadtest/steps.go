@@ -23,6 +23,9 @@ type limitChange struct {
 // advise has the answer's steps say what would have served the whole run: those of the worst moment
 // know nothing of it. What only finds something out, or is done elsewhere, stays as it is.
 func (r *Result) advise() {
+	if lossOf(r.Worst.Verdict.Cause) == model.CauseListenerClosed && r.Down > 0 && r.down == unknown {
+		r.listensAgain()
+	}
 	if r.Settings == nil || r.Settings.Limits == nil || r.Latest.Connector.Processes > 1 {
 		return
 	}
@@ -51,6 +54,22 @@ func (r *Result) advise() {
 		}
 	}
 	a.Do = do
+}
+
+// listensAgain has the answer say what became of a port on which nothing listened for a while: of that moment it says
+// what to do as long as nothing does.
+func (r *Result) listensAgain() {
+	a := &r.Worst.Verdict.Answer
+	if r.Points[0].Down {
+		a.Why = "The load began before the server listened."
+		a.Do = []model.Step{advice.Action("Begin the load when the server answers")}
+		return
+	}
+	a.Why = "The server stopped listening within the run, and listened again later: it was restarted, or it crashed and was started again."
+	a.Do = []model.Step{
+		advice.Action("Read the application's log of that time: why it stopped"),
+		advice.Action("Before a planned stop, take the instance out of the load balancer, and wait until no new connections come"),
+	}
 }
 
 // lowers reports whether a step makes its limit less: of the worst moment that may be right, and no text
