@@ -67,6 +67,7 @@ func TestAdviseThrottled(t *testing.T) {
 	require.Contains(t, advised(new(.1), 0, time.Second), "of the unit), or remove it", "not throttled now")
 
 	clients := &model.Clients{Observed: 10 * time.Second}
+	clients.Arrivals = &model.Arrivals{First: time.Minute}
 	clients.Begun, clients.Answers = 200, model.ClientAnswers{Known: true, Unanswered: 190}
 	lost = &model.Losses{Clients: clients, AbandonedRequests: 80}
 	nearlyAll := func() string { return advised(new(.1), 1900*time.Millisecond, 100*time.Millisecond) }
@@ -74,7 +75,9 @@ func TestAdviseThrottled(t *testing.T) {
 	require.Contains(t, advised(new(.1), 880*time.Millisecond, 120*time.Millisecond), "from 0.1 to 0.4 CPUs", "and not 0.9: its threads are many")
 	shown = &model.Shown{Verdict: model.Verdict{Answer: model.Answer{Do: []model.Step{{Setting: "CPU limit", From: "0.1", To: "0.6"}}}}}
 	require.Contains(t, nearlyAll(), "from 0.1 to 0.6 CPUs, for the most that have come since the trouble began, or remove it", "it does not shrink")
-	shown = nil
+	clients.Arrivals.First = 12 * time.Second
+	require.Contains(t, advised(new(.1), 880*time.Millisecond, 120*time.Millisecond), "of the unit), or remove it", "they have just begun to come: more will be known")
+	shown, clients.Arrivals.First = nil, time.Minute
 	lost.AbandonedRequests = 4
 	require.Contains(t, nearlyAll(), "of the unit), or remove it", "too few requests show what one takes")
 	lost.AbandonedRequests, clients.Begun = 80, 60

@@ -134,7 +134,7 @@ func (l *Load) change(in plan.Input, limit string, to float64) (changed plan.Inp
 	n := int(to)
 	switch {
 	case limit == reading.LimitCPU && l.cpus > 0 && to > 0: // all that is done takes CPU time
-		in.BackendTime, what = time.Duration(float64(in.BackendTime)*l.cpus/to), phrase.Decimal(to)+" CPUs"
+		in.BackendTime, what = time.Duration(float64(in.BackendTime)*l.cpus/to), phrase.Decimal(to)+" "+map[bool]string{true: "CPU", false: "CPUs"}[to == 1]
 	case l.cpus > 0: // more that wait for the same CPU
 	case limit == reading.StageMaxThreads:
 		in.Threads, what = n, phrase.Count(n, "thread")

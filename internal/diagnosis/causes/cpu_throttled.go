@@ -3,6 +3,7 @@ package causes
 import (
 	"math"
 	"strconv"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -87,13 +88,14 @@ func moreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
 	if t.Fraction() == 0 {
 		return 0, ""
 	}
-	const few = 5 // requests do not show what one takes
+	const few, young = 5, 15 * time.Second // do not show what a request takes
 	if c := lost.Clients; c != nil && c.Flood == nil && c.PacketsLost == 0 && c.Untracked == 0 && c.Answers.Known && c.Begun >= few {
-		switch done := c.Answers.Answered + lost.AbandonedRequests; {
-		case done < few:
-			return 0, ""
-		case c.Begun > done:
+		done, settled := c.Answers.Answered+lost.AbandonedRequests, c.Arrivals != nil && c.Arrivals.First >= young
+		switch {
+		case settled && done >= few && c.Begun > done:
 			return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
+		case s.Shown != nil && (!settled || done < few): // more will be known
+			return 0, ""
 		}
 	}
 	if t.Withheld >= .9 {

@@ -10,7 +10,7 @@ import (
 
 // remedies are all that is advised, in the order of the table.
 func remedies() []remedy {
-	return slices.Concat(threadRemedies(), connectionRemedies(), idleRemedies(), queueRemedies(), processRemedies(), pauseRemedies(), outgoingRemedies(), unknownRemedies())
+	return slices.Concat(threadRemedies(), connectionRemedies(), idleRemedies(), queueRemedies(), beforeRemedies(), processRemedies(), pauseRemedies(), outgoingRemedies(), unknownRemedies())
 }
 
 func isTLS(setting string) bool { return strings.HasPrefix(setting, "server.ssl.key-store=") }
