@@ -8,7 +8,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
-// beforeRemedies are about clients that do not come as far as the server, or that it resets.
+// beforeRemedies are about clients that do not reach the server, or that it resets.
 func beforeRemedies() []remedy {
 	const here = "10.77.0.1"
 	plain := []string{"port=8080"}
