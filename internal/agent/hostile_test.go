@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -148,6 +149,7 @@ func TestWhoHasMostMakesRoom(t *testing.T) {
 // closed, before anything else is asked.
 func TestNoBodyIsExpected(t *testing.T) {
 	for name, rest := range map[string]string{
+		"of all":          "Content-Length: 100\r\n\r\n",
 		"a length":        "Content-Length: 100\r\n\r\n",
 		"chunks":          "Transfer-Encoding: chunked\r\n\r\n",
 		"expects":         "Content-Length: 100\r\nExpect: 100-continue\r\n\r\n",
@@ -158,7 +160,11 @@ func TestNoBodyIsExpected(t *testing.T) {
 			l, address := boundedServer(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 			c := dial(t, address)
 			begin := time.Now()
-			_, err := io.WriteString(c, "GET /-/healthy HTTP/1.1\r\nHost: a\r\n"+rest)
+			line := "GET /-/healthy"
+			if name == "of all" {
+				line = "OPTIONS *"
+			}
+			_, err := io.WriteString(c, line+" HTTP/1.1\r\nHost: a\r\n"+rest)
 			require.NoError(t, err)
 			in := bufio.NewReader(c)
 			response, err := http.ReadResponse(in, nil)
@@ -174,6 +180,67 @@ func TestNoBodyIsExpected(t *testing.T) {
 			require.Zero(t, asked.Load())
 		})
 	}
+}
+
+// What a method, a target or a header that nobody needs may ask for: nothing.
+func TestOddRequests(t *testing.T) {
+	var s stage
+	s.snap.Store(losing(time.Now()))
+	o := options(time.Now())
+	o.Lifecycle, o.Reload = true, func(context.Context) error { t.Error("reloaded"); return nil }
+	_, address := boundedServer(t, serving(&s, o))
+	const browser = "Host: 127.0.0.1\r\nAccept-Language: en\r\n"
+	for request, want := range map[string]int{
+		"OPTIONS * HTTP/1.1\r\nHost: a\r\n":                                                              400,
+		"OPTIONS /metrics HTTP/1.1\r\nHost: a\r\n":                                                       405,
+		"TRACE / HTTP/1.1\r\nHost: a\r\nX-Secret: s\r\n":                                                 405,
+		"CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: a\r\n":                                                   405,
+		"PUT /-/reload HTTP/1.1\r\nHost: a\r\n":                                                          405,
+		"GET /-/reload HTTP/1.1\r\nHost: a\r\n":                                                          405,
+		"HEAD /-/reload HTTP/1.1\r\nHost: a\r\n":                                                         405,
+		"HEAD /api/v1/snapshot HTTP/1.1\r\nHost: a\r\n":                                                  200,
+		"GET http://evil.example/ HTTP/1.1\r\n" + browser:                                                421,
+		"GET / HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: 127.0.0.1\r\nAccept-Language: en\r\n": 421,
+		"POST /-/reload HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n":               421,
+		"POST /-/reload HTTP/1.1\r\n" + browser + "Origin: null\r\n":                                     403,
+		"POST /-/reload HTTP/1.1\r\n" + browser + "Sec-Fetch-Site: same-site\r\n":                        403,
+		"GET / HTTP/1.1\r\nHost: a\r\nX: a\x1bb\r\n":                                                     400,
+		"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n":                                                       400,
+		"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n":                                       501,
+		"GET //evil.example/.. HTTP/1.1\r\nHost: a\r\n":                                                  307,
+	} {
+		c := dial(t, address)
+		_, err := io.WriteString(c, request+"\r\n")
+		require.NoError(t, err)
+		method, _, _ := strings.Cut(request, " ")
+		response, err := http.ReadResponse(bufio.NewReader(c), &http.Request{Method: method})
+		require.NoError(t, err, request)
+		body, err := io.ReadAll(response.Body)
+		require.NoError(t, err, request)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, want, response.StatusCode, "%q %s", request, body)
+		require.NotContains(t, string(body), "X-Secret")
+		require.False(t, strings.HasPrefix(response.Header.Get("Location"), "//"), response.Header.Get("Location"))
+	}
+}
+
+// Who fails at a handshake as often as he likes does not write the log; a panic of the agent's own is in it.
+func TestFailedConnectionsInTheLog(t *testing.T) {
+	var out bytes.Buffer
+	c := &complaints{log: slog.New(slog.NewTextHandler(&out, nil))}
+	now := time.Unix(1, 0)
+	c.now = func() time.Time { return now }
+	for range 1000 {
+		_, _ = io.WriteString(c, "http: TLS handshake error from 10.0.0.1:5: \x1b[2J\nlevel=ERROR "+strings.Repeat("x", 1000)+"\n")
+	}
+	now = now.Add(complaintsEvery)
+	_, _ = io.WriteString(c, "http: TLS handshake error from 10.0.0.1:5: EOF\n")
+	_, _ = io.WriteString(c, "http: panic serving 10.0.0.1:5: oh\ngoroutine 1\n")
+	require.Equal(t, 3, strings.Count(out.String(), "\n"), out.String())
+	require.Contains(t, out.String(), "since_last_line=1000")
+	require.NotContains(t, out.String(), "\x1b")
+	require.Less(t, out.Len(), 1500)
+	require.NotNil(t, newErrorLog(c.log))
 }
 
 // 64 that read nothing of a large answer, of one client and for more than a second, leave room for

@@ -40,6 +40,8 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 		ConnState:   noteState,
 		ConnContext: withConn,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		// net/http would answer "OPTIONS *" before any handler, and wait for its body.
+		DisableGeneralOptionsHandler: true,
 	}
 }
 
@@ -48,7 +50,7 @@ func serve(server *http.Server, ledger *shares.Ledger, o Options) error {
 	if err := configure(server, ledger, o); err != nil {
 		return fmt.Errorf("agent: web config %q: %w", o.ConfigFile, err)
 	}
-	server.Handler = bodiless(server.Handler)
+	server.Handler, server.ErrorLog = bodiless(server.Handler), newErrorLog(o.Log)
 	listeners, err := listen(o, ledger)
 	if err != nil {
 		return fmt.Errorf("agent: serve: %w", err)
