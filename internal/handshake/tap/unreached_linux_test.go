@@ -42,3 +42,20 @@ func TestUnreached(t *testing.T) {
 	across(t, "veth", nettest.Veth, try)
 	acrossOneWay(t, try)
 }
+
+// Forged SYNs that are repeated count as such clients: each address, port and sequence number once, however often it comes.
+func TestForgedAndRepeated(t *testing.T) {
+	t.Parallel()
+	across(t, "veth", nettest.Veth, func(t *testing.T, w world) {
+		l, tap := w.known(t)
+		w.server.Sysctl(t, "net.ipv4.tcp_synack_retries", "2") // soon over
+		const forged, times = 50, 4
+		for range times {
+			w.clients.Do(func() { nettest.HalfOpen(t, l.Addr, 1, forged) })
+			time.Sleep(time.Second)
+		}
+		e := decided(t, tap, l.Addr, 1+forged)
+		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.GaveUp: forged}, e.Clients)
+		require.EqualValues(t, forged, e.GaveUpUnreached)
+	})
+}
