@@ -124,6 +124,9 @@ func (j *judge) why(v model.Verdict) string {
 	case model.CauseMaxThreads:
 		return phrase.Capital(words.Threads(j.s)) + "." + j.whyInside()
 	case model.CauseNone:
+		if j.s.RefusedEarlier() {
+			return "They came before it listened."
+		}
 		if j.s.FailsUnseen() {
 			return "Not known: " + strings.TrimPrefix(j.okNumbers(), "; ") + "."
 		}

@@ -51,6 +51,9 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	if v.Cause != model.CauseNone {
 		return ""
 	}
+	if s.RefusedEarlier() {
+		return "they came before it listened"
+	}
 	if s.OnlyUnanswered() {
 		return "why they had no answer is unknown"
 	}
@@ -92,6 +95,8 @@ func whyUnknown(s *symptoms.Symptoms) string {
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
+	case s.RefusedEarlier():
+		return []model.Step{advice.Action("Read the application's log of that time: why it was stopped or started")}
 	case s.OnlyUnanswered() || s.LongUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen(), onlyRepeated(s):

@@ -256,6 +256,12 @@ func (s *Symptoms) rejected() bool {
 	return s.Refused() > 0 && !s.Clients().RefusedBefore && s.Closed == nil && s.Before != nil && Covers(s.Now, s.Clients())
 }
 
+// RefusedEarlier means that all who were turned away were refused before it listened.
+func (s *Symptoms) RefusedEarlier() bool {
+	c := s.Clients()
+	return c != nil && c.RefusedBefore && s.Refused() > 0 && s.Refused() == c.TurnedAway() && s.Losses().DroppedPackets == 0
+}
+
 // LostInFront means that more clients have no answer than twice the packets that the listener
 // dropped, each of which was one client's, and the youngest of them began when it had dropped the
 // last: most are lost in front of it.
