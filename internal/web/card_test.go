@@ -102,3 +102,19 @@ func TestChoicesThatShowTheSame(t *testing.T) {
 	require.Empty(t, question("port=1"))
 	require.Empty(t, question("listener=x"))
 }
+
+// What a browser has already is not sent again.
+func TestAssetsAreAskedForOnCondition(t *testing.T) {
+	ask := func(etag string) *httptest.ResponseRecorder {
+		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/page.css", nil)
+		r.Header.Set("If-None-Match", etag)
+		new(Server).Asset(w, r)
+		return w
+	}
+	first := ask("")
+	require.Equal(t, http.StatusOK, first.Code)
+	require.NotZero(t, first.Body.Len())
+	again := ask(first.Header().Get("ETag"))
+	require.Equal(t, http.StatusNotModified, again.Code)
+	require.Zero(t, again.Body.Len())
+}

@@ -4,7 +4,9 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"net/http"
@@ -114,5 +116,6 @@ func (s *Server) Asset(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", types[name])
 	w.Header().Set("Cache-Control", "no-cache")
-	_, _ = w.Write(body)
+	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
+	http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(body)) // 304 where the browser has it
 }
