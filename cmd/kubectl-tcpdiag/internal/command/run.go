@@ -122,6 +122,9 @@ func (r *runOptions) begin(cmd *cobra.Command, targets []string) (recorder *load
 	return loadtest.NewRecorder(merged(results).Model()), results, ""
 }
 
+// decidedIn is how soon after the command's end its last clients are in an agent's answer, which is a second old.
+const decidedIn = 2 * time.Second
+
 // follow records until the command has ended and its clients are settled.
 func (r *runOptions) follow(ctx context.Context, c *passthrough.Child, recorder *loadtest.Recorder, results []result) (code int) {
 	if recorder == nil {
@@ -143,17 +146,20 @@ func (r *runOptions) follow(ctx context.Context, c *passthrough.Child, recorder 
 			}
 		}
 	}()
-	ended, settled := c.Ended, (<-chan time.Time)(nil)
+	began, ended, settled := time.Now(), c.Ended, (<-chan time.Time)(nil)
 	for {
 		select {
 		case s := <-looks:
 			recorder.Observe(s)
-			if settled != nil && recorder.Open() == 0 {
+			if settled != nil && time.Since(began) >= recorder.Ended+decidedIn && recorder.Open() == 0 {
 				return code
 			}
 		case code = <-ended:
+			recorder.Ended = time.Since(began)
 			ended, settled = nil, time.After(max(r.settle, time.Second)) // an agent's answer is a second old
 		case <-settled:
+			return code
+		case <-c.Late: // whoever waits has the answer now
 			return code
 		}
 	}
