@@ -35,7 +35,7 @@ func (j *judge) cause(s model.Status) model.Cause {
 // have failed at once, and those that were let in when the trouble was over are not its.
 func (j *judge) failingCause() model.Cause {
 	c, recent := j.presentCause(), j.s.Now.Recent
-	if c != model.CauseNone || recent == nil || recent.Cause == model.CauseListenerClosed || j.s.MostlyUnanswered() && j.s.AfterTrouble() {
+	if c != model.CauseNone || recent == nil || recent.Cause == model.CauseListenerClosed || j.s.RefusedEarlier() || j.s.MostlyUnanswered() && j.s.AfterTrouble() {
 		return c
 	}
 	return j.named(recent.Cause)

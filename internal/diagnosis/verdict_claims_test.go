@@ -562,6 +562,12 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }), before: fresh(),
 		},
 		{
+			name: "the same, and the server before was full", status: losing, chain: chainOf(),
+			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) {
+				l.Losses.Clients.RefusedBefore, l.Recent = true, &model.Recent{Packets: 40, Cause: maxConns}
+			}), before: fresh(),
+		},
+		{
 			name: "clients gave up whose packets the listener dropped a minute ago", status: losing, cause: maxConns, chain: chainOf(),
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},

@@ -96,7 +96,10 @@ func whyUnknown(s *symptoms.Symptoms) string {
 func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
 	case s.RefusedEarlier():
-		return []model.Step{advice.Action("Read the application's log of that time: why it was stopped or started")}
+		return []model.Step{
+			advice.Action("Read the application's log of that time: why it was stopped or started"),
+			advice.Action("Before a restart, take the instance out of the load balancer, and give it back when it answers (a readiness probe by HTTP)"),
+		}
 	case s.OnlyUnanswered() || s.LongUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen(), onlyRepeated(s):
