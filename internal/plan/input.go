@@ -47,6 +47,7 @@ type Input struct {
 	BackendTime        time.Duration // how long the backend takes to answer
 
 	Threads        int // maxThreads; < 0: no limit, each request has a virtual thread
+	MaxQueue       int // requests that may wait for a thread, those beyond are rejected; 0: no limit
 	MaxConnections int // maxConnections; < 0: no limit
 	AcceptCount    int // acceptCount, before the kernel clamps it to Somaxconn
 	// InForce: AcceptCount is the Send-Q of a server that runs. Somaxconn as it

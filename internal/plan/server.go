@@ -24,8 +24,24 @@ func (s *planSim) ready(i int32) {
 		s.serve(i)
 		return
 	}
+	if s.in.MaxQueue > 0 && s.waiting.len() >= s.in.MaxQueue {
+		s.reject(i)
+		return
+	}
 	s.clients[i].state = stateWaiting
 	s.waiting.push(i)
+}
+
+// reject closes the connection of a request for which the executor's queue has no place, without an answer.
+func (s *planSim) reject(i int32) {
+	c := &s.clients[i]
+	c.state = stateClosed
+	if !c.left {
+		c.left = true
+		s.outcome(&s.plan.Outcomes.Reset, s.now+s.halfTrip)
+	}
+	s.lingering++
+	s.timers.set(timerClosed, s.now+s.in.Linger, i)
 }
 
 func (s *planSim) serve(i int32) {

@@ -93,3 +93,18 @@ func TestClientsThatComeTogether(t *testing.T) {
 	in.AcceptCount, in.Together = 9, 1
 	require.Equal(t, 1000, planOf(t, in).Outcomes.Served, "one after the other")
 }
+
+// Four threads and four places in front of them: 300 ms each, 13.3 of 20 a second are served and the others rejected at once.
+func TestRequestsThatTheExecutorRejects(t *testing.T) {
+	in := Input{
+		Rate: 20, Duration: time.Minute, ServiceTime: 300 * time.Millisecond, Threads: 4, MaxQueue: 4, MaxConnections: 8192, AcceptCount: 100,
+	}
+	p := planOf(t, in)
+	require.InDelta(t, 806, p.Outcomes.Served, 8)
+	require.Equal(t, 1200, p.Outcomes.Served+p.Outcomes.Reset)
+	require.LessOrEqual(t, p.Latency.Max, 600*time.Millisecond, "the longest wait is for all four")
+	in.Threads = 8
+	require.Equal(t, 1200, planOf(t, in).Outcomes.Served)
+	in.Threads, in.MaxQueue = 4, 0
+	require.Equal(t, 1200, planOf(t, in).Outcomes.Served, "without a limit they wait")
+}

@@ -142,6 +142,8 @@ func (l *Load) change(in plan.Input, limit string, to float64) (changed plan.Inp
 		in.MaxConnections, what = n, phrase.Count(n, "connection")
 	case limit == reading.StageAcceptQueue:
 		in.AcceptCount, in.InForce, what = n, false, "a queue of "+phrase.Number(n+1)
+	case limit == reading.LimitExecutorQueue && in.MaxQueue > 0:
+		in.MaxQueue, what = n, "a queue of "+phrase.Number(n)+" in front of the threads"
 	case limit == reading.StageOpenFiles && l.files != nil:
 		in.MaxConnections, what = l.files.connections(n), phrase.Count(n, "open file")
 	case limit == reading.LimitConnectionPool && in.BackendConnections > 0:

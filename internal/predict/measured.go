@@ -198,7 +198,7 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 // lack of CPU, a pool or a peer behind the threads, connections that are kept.
 func simulated(l *model.Listener, pool int) bool {
 	switch l.Verdict.Cause {
-	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles, model.CauseCPUThrottled:
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles, model.CauseCPUThrottled, model.CauseExecutorQueue:
 	default:
 		return false
 	}
@@ -216,6 +216,9 @@ func limitsKnown(l *model.Listener) bool {
 	if k == nil || n == nil || l.AcceptQueue == nil || l.Losses == nil || k.MaxThreads == nil || k.MaxConnections == nil {
 		return false
 	}
+	if n, bounded := reading.BoundedQueue(l); bounded && n == 0 { // not simulated
+		return false
+	}
 	idle := n.Phases[model.Idle] + n.Phases[model.Unclassified] + n.Phases[model.Streaming]
 	return !k.TLS && !k.HTTP2 && !l.OnVirtualThreads() && l.Members <= 1 && k.MaxThreads.Value > 0 && idle*10 <= n.Accepted && n.Subset == 0
 }
@@ -226,6 +229,9 @@ func limits(l *model.Listener, sysctl map[string]int) plan.Input {
 		AcceptCount: l.AcceptQueue.Limit, InForce: true, Syncookies: true,
 		Somaxconn: sysctl["somaxconn"], MaxSynBacklog: sysctl["tcp_max_syn_backlog"],
 		AbortOnOverflow: sysctl["tcp_abort_on_overflow"] != 0,
+	}
+	if n, bounded := reading.BoundedQueue(l); bounded {
+		in.MaxQueue = n
 	}
 	if v, known := sysctl["tcp_syncookies"]; known {
 		in.Syncookies = v != 0

@@ -382,3 +382,30 @@ func TestEffectWhereTheQueueHoldsWhoHasLeft(t *testing.T) {
 		require.Regexp(t, `^with 10 connections all are served, the slowest after 0.[56] s; now (9\d|100) % are turned away$`, load.Verdict(l.Verdict).Answer.Do[0].Effect, tr.at)
 	}
 }
+
+// The executor's queue is full, and rejects at once: more threads serve them, a longer queue has them wait as long as they last.
+func TestEffectWhereTheExecutorRejects(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Threads, in.MaxQueue, in.MaxConnections, in.AcceptCount = 4, 4, 8192, 100
+		in.ServiceTime, in.Rate, in.ConnectTimeout = 300*time.Millisecond, 20, 900*time.Millisecond
+	})
+	s, l := tr.seen(t)
+	lately := l.Lately.Losses.Clients
+	lost := lately.Outcomes[model.ClientGaveUp]
+	lately.Outcomes[model.ClientGaveUp] = 0
+	lately.Answers = model.ClientAnswers{Known: true, Answered: 200 - lost, Unanswered: lost}
+	lately.LetIn = 200
+	l.Lately.Delta["PassiveOpens"] = 200
+	l.Connector.MaxQueue = &model.Setting[int]{Value: 4}
+	l.Verdict.Cause = model.CauseExecutorQueue
+	l.Verdict.Answer.Do = []model.Step{{To: "8", Limit: "max_threads"}, {To: "6", Limit: "executor_queue"}, {To: "10", Limit: "executor_queue"}}
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	do := load.Verdict(l.Verdict).Answer.Do
+	require.Regexp(t, `^with 8 threads all are served, the slowest after 0.[34] s; now 3\d % are turned away$`, do[0].Effect)
+	require.Empty(t, do[2].Effect, "whether they wait for a second is not known")
+	require.Regexp(t, `^with a queue of 6 in front of the threads nearly as many are turned away as now: 3\d %$`, do[1].Effect)
+	l.Connector.MaxQueue.Value = 0
+	_, ok = Measure(l, s)
+	require.False(t, ok, "a queue of none is not simulated")
+}

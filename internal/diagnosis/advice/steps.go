@@ -19,7 +19,7 @@ func Action(text string) model.Step { return model.Step{Text: text} }
 // Command is a step that is one line to copy.
 func Command(text, line string) model.Step { return model.Step{Text: text, Command: line} }
 
-// limit is the name of the stage that a setting limits, for Step.Limit.
+// limit is the name of what a setting limits, for Step.Limit.
 func (set Setting) limit() string {
 	switch set.tomcat {
 	case "maxThreads":
@@ -28,6 +28,8 @@ func (set Setting) limit() string {
 		return reading.StageMaxConnections
 	case "acceptCount":
 		return reading.StageAcceptQueue
+	case "maxQueueSize":
+		return reading.LimitExecutorQueue
 	}
 	return ""
 }

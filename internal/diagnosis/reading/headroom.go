@@ -19,6 +19,7 @@ const (
 // What else Step.Limit may be: no stage of the listener.
 const (
 	LimitConnectionPool = "connection_pool"
+	LimitExecutorQueue  = "executor_queue"
 	LimitSomaxconn      = "somaxconn"
 	LimitCookies        = "tcp_syncookies"
 	LimitCPU            = "cpu"

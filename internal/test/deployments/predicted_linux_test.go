@@ -148,6 +148,11 @@ func predictedCases() []predictedCase {
 			world: world{settings: []string{"server.tomcat.accept-count=16"}, sysctl: map[string]string{"net.ipv4.tcp_syncookies": "0", "net.ipv4.tcp_max_syn_backlog": "64"}},
 			load:  openLoad(20, 20*s, "/hello", 900*time.Millisecond, 3*s), flood: true,
 		},
+		{
+			name:  "20 requests/s of 300 ms; 4 threads, a queue of 4 in front of them",
+			world: world{settings: []string{"server.tomcat.threads.max=4", "server.tomcat.threads.min-spare=4", "server.tomcat.threads.max-queue-capacity=4"}},
+			load:  openLoad(20, 60*s, "/hello?ms=300", 900*time.Millisecond, 3*s),
+		},
 		{name: "E2: 150 users who keep their connections; 100 connections, a queue of 50", world: boot(20, 100, 50), users: 150},
 		{name: "I1: 60 at once of 2 s, who wait 12 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: together(60, "/hello?ms=2000", 12*s, 12*s)},
 		{name: "10 requests/s of 1 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: openLoad(10, 60*s, "/hello?ms=1000", 2*s, 8*s)},
