@@ -38,6 +38,12 @@ func TestStarved(t *testing.T) {
 		says   string
 	}{
 		"a CPU limit": {waits, throttled, saturated, model.CauseCPUThrottled, "28 requests wait to be read because the CPU limit throttled the process in 30 of 30 periods"},
+		"a CPU limit that withholds a third": {
+			waits, cpu(1200*time.Millisecond, 2400*time.Millisecond, 12, 30), saturated, model.CauseCPUThrottled, "because the CPU limit throttled the process in 12 of 30 periods",
+		},
+		"a CPU limit that withholds a tenth": {
+			waits, cpu(300*time.Millisecond, 2700*time.Millisecond, 3, 30), saturated, model.CauseNotReading, "88 of the pool's 100 threads have no request",
+		},
 		"a CPU limit makes pauses long": {
 			waits, func(l *model.Listener) { throttled(l); l.Process.InSafepoint = new(time.Second) }, saturated, model.CauseCPUThrottled, "because the CPU limit",
 		},

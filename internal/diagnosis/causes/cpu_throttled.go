@@ -26,7 +26,7 @@ func cpuThrottles() Cause {
 			return max(When(p.ThrottledMost(), Surely), When(p.Throttling().Fraction() >= p.T.ThrottledFraction, Possibly))
 		}},
 		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
-			return max(When(s.TakenUp() && s.ThrottledMost(), Surely), When(s.WaitsForNothing() && s.ThrottledMost(), Possibly))
+			return max(When(s.TakenUp() && s.ThrottledMost(), Surely), When(s.WaitsForNothing() && s.ThrottledMuch(), Possibly))
 		}},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			return " because " + words.CPU(s, model.CauseCPUThrottled)
@@ -43,7 +43,7 @@ func cpuThrottles() Cause {
 			Seen:      "The accept queue rose while the cgroup's CPU quota was used up, or requests have waited for a second and longer for threads that are free. A safepoint takes long in such a JVM; while the limit withholds more than half of the CPU time that the process wants, it is named and not `jvm_pause`.",
 			Change:    "Raise the CPU limit, or remove it and keep the request.",
 			Vain:      "More threads: the quota is used up sooner in each period.",
-			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a tenth where no limit is reached)",
+			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a quarter of it in a quarter of them, where no limit is reached)",
 			Otherwise: "the limit that is reached",
 		},
 	}

@@ -19,8 +19,8 @@ func notReading() Cause {
 				return max(When(s.Both(reading.WithoutPoller) && s.Both(reading.UnreadAny), Surely), When(s.RequestsStand() && s.ThreadsFree(), Possibly))
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
-				{"the JVM stood still, or its threads waited for a CPU, for a quarter of the time together", func(s *symptoms.Symptoms) bool {
-					return !s.Both(reading.WithoutPoller) && s.WasNotRunning()
+				{"the JVM stood still, or its threads waited for a CPU, for a quarter of the time together, or the CPU limit withheld a quarter of what the process wanted", func(s *symptoms.Symptoms) bool {
+					return !s.Both(reading.WithoutPoller) && (s.WasNotRunning() || s.ThrottledMuch())
 				}},
 				{"as many connections are answered and open as there are threads, each of which may read the rest of a request there", func(s *symptoms.Symptoms) bool {
 					return !s.Both(reading.WithoutPoller) && eachMaySwallow(s)

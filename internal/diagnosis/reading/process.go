@@ -6,6 +6,9 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
+// ThrottledMuch means that the CPU limit withholds so much that what a thread has not done may be for want of it.
+func (p Pair) ThrottledMuch() bool { return p.Throttling().Fraction() >= p.T.NotRunningFraction }
+
 // ThrottledMost means that the CPU limit withholds so much that it is the cause whatever else is
 // full.
 func (p Pair) ThrottledMost() bool { return p.Throttling().Fraction() >= p.T.CPUOverrides }
