@@ -3,6 +3,7 @@ package threaddump
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -205,4 +206,45 @@ func (v *target) askWithin(d time.Duration) (*model.Stacks, error) {
 	ctx, cancel := context.WithTimeout(v.t.Context(), d)
 	defer cancel()
 	return v.asker().ask(ctx, v.key())
+}
+
+// A process that becomes another user's after it was looked at, with the same id and start time, is neither signalled nor
+// connected to.
+func TestAProcessThatBecomesAnothersIsNotAsked(t *testing.T) {
+	nettest.Root(t)
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("no python3")
+	}
+	cmd := exec.CommandContext(t.Context(), python, "-c", `import os,sys
+print("own", flush=True); sys.stdin.readline()
+os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+print("not", flush=True); sys.stdin.readline()`)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	said := func(want string) {
+		got := make([]byte, 4)
+		_, err := io.ReadFull(out, got)
+		require.NoError(t, err)
+		require.Equal(t, want+"\n", string(got))
+	}
+	said("own")
+	proc := hostfs.Real(t)
+	p, err := proc.Process(cmd.Process.Pid)
+	require.NoError(t, err)
+	j := &jvm{proc: proc, key: hostproc.ProcessKey{PID: p.PID, StartTime: p.StartTime}}
+	j.seen, err = j.same()
+	require.NoError(t, err)
+	_, err = in.Write([]byte("\n"))
+	require.NoError(t, err)
+	said("not")
+	const other = "it runs as uid 65534 and gid 65534"
+	require.ErrorContains(t, j.quit(t.Context(), 0), other)
+	_, err = j.openDoor()
+	require.ErrorContains(t, err, other)
+	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "SIGQUIT would have ended it")
 }

@@ -23,7 +23,8 @@ var ErrWaits = errors.New("this memory, or that of other processes of its user o
 // Reader has the memory of processes read by a child process. It is safe for
 // concurrent use: who is slow is waited for by nobody else.
 type Reader struct {
-	command func() *exec.Cmd
+	command  func() *exec.Cmd
+	deadline time.Duration // of an answer
 
 	mu       sync.Mutex
 	patience *patience
@@ -33,7 +34,7 @@ type Reader struct {
 
 // NewReader takes the command that ends in Serve, with the socket as its descriptor Socket.
 func NewReader(command func() *exec.Cmd) *Reader {
-	return &Reader{command: command, patience: newPatience(time.Now)}
+	return &Reader{command: command, deadline: deadline, patience: newPatience(time.Now)}
 }
 
 // ReadAt implements hostproc.Memory.
@@ -56,7 +57,7 @@ func (r *Reader) read(owner string, f *os.File, at []int64, size int) ([][]byte,
 		return nil, err
 	}
 	begin := time.Now()
-	out, err := c.ask(f, at, size, begin.Add(deadline))
+	out, err := c.ask(f, at, size, begin.Add(r.deadline))
 	if err == nil {
 		r.putBack(owner, c, time.Since(begin))
 		return out, nil
