@@ -33,7 +33,7 @@ LONG_TESTS     = $$(grep -rl --include='*_test.go' '^func TestLong' internal | s
 # Modules of their own, since what they import is large.
 MODULES       := deploy/kubernetes deploy/docker/check deploy/packages cmd/tcpdiag-archive cmd/kubectl-tcpdiag
 
-.PHONY: build demo help picture clean check downloads test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
+.PHONY: build demo help picture clean check test test-rest test-all setup lint prove stale fuzz observability manifests package image release site
 
 ##@ To see it
 
@@ -64,7 +64,7 @@ check: ## format, lint of what differs from main, vet and every test that needs 
 	$(GO) mod tidy -diff
 	$(GO) test -vet=off -short -skip "$(LONG)" -timeout 5m ./...
 
-test: setup $(if $(RERUN),$(GOTESTSUM)) ## what the README tells a newcomer to run: eight minutes as root
+test: setup ## what the README tells a newcomer to run: eight minutes as root
 	$(call gotest,$(UNIT_TESTS),-race -vet=off $(VERBOSE) -skip "$(LONG)" -timeout 20m)
 	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -skip "$(LONG)" -p 2 -timeout 18m)
 
@@ -81,12 +81,9 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 test-all: test test-rest ## all of that, and the quicker proofs
 	$(PROVE) mutated assistants browser handshakes kernels-short draws-kept deployments
 
-setup: ## the Debian packages that the tests need, where they are missing; the rest are Go modules and Maven's
+setup: $(if $(RERUN),$(GOTESTSUM) $(GOLANGCI)) ## the Debian packages that the tests need, where they are missing; the rest are Go modules and Maven's
+	$(if $(RERUN),@for m in . $(MODULES); do (cd $$m && $(GO) list -test -deps ./... > /dev/null) || exit 1; done; $(GO) run $(ACTIONLINT) -version)
 	@$(PROVE) -needs promtool:prometheus prometheus-alertmanager:prometheus-alertmanager ip:iproute2 ss:iproute2 javac:openjdk-17-jdk-headless mvn:maven gcc:gcc systemd-analyze:systemd rpm:rpm || echo "the tests that need them say so"
-
-downloads: $(GOLANGCI) $(GOTESTSUM) ## the Go modules and tools that the tests use
-	for m in . $(MODULES); do (cd $$m && $(GO) list -test -deps ./... > /dev/null) || exit 1; done
-	$(GO) run $(ACTIONLINT) -version
 
 lint: $(GOLANGCI) ## the formatter and the linter on all files
 	@out=$$($(GOLANGCI) fmt --diff ./...); if [ -n "$$out" ]; then echo "$$out"; echo "run: $(GOLANGCI) fmt ./..."; exit 1; fi
