@@ -21,13 +21,14 @@ import java.util.concurrent.Semaphore;
 /**
  * Work that a handler leaves to somebody else and waits for: "common" milliseconds of a task
  * of ForkJoinPool.commonPool, "program" a shell's command whose output it reads, "flock" a file to be
- * locked, "unix" a byte of whoever listens on that Unix socket, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "permit" milliseconds with one of three permits.
+ * locked, "unix" a byte of whoever listens on that Unix socket, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "log" a line of 8 MiB on the one connection to a port, "permit" milliseconds with one of three permits.
  */
 final class Hands {
     private static final ExecutorService eight = Executors.newFixedThreadPool(8);
     private static final Queue<CompletableFuture<String>> asked = new ArrayDeque<>();
     private static final Semaphore permits = new Semaphore(3);
     private static Socket shared;
+    private static Socket log;
 
     private Hands() {
     }
@@ -68,6 +69,9 @@ final class Hands {
         if (request.getParameter("shared") != null) {
             ask(Integer.parseInt(request.getParameter("shared")), request.getParameter("hold")).join();
         }
+        if (request.getParameter("log") != null) {
+            log(Integer.parseInt(request.getParameter("log")));
+        }
         if (request.getParameter("permit") != null) {
             permits.acquireUninterruptibly();
             sleep(Long.parseLong(request.getParameter("permit")));
@@ -103,6 +107,17 @@ final class Hands {
         }
         shared.getOutputStream().write((hold + "\n").getBytes());
         return answer;
+    }
+
+    /** As an appender that writes to its server: one at a time, until all of it is written. */
+    private static void log(int port) throws IOException {
+        synchronized (permits) {
+            if (log == null) {
+                log = new Socket("127.0.0.1", port);
+            }
+            byte[] line = new byte[8 << 20];
+            log.getOutputStream().write(line);
+        }
     }
 
     private static void read() {
