@@ -89,12 +89,34 @@ func (c *Course) result(slo time.Duration) *Result {
 	}
 	if c.tapped {
 		res.Clients = c.clients()
+		if status, none := c.noneLost(res.Clients); none {
+			res.Status, res.Cause = status, model.CauseNone
+			res.Worst.Verdict = model.Verdict{Status: status}
+		}
 		if n := res.Clients.TurnedAway; n > 0 && turnedAwayPart*n >= res.Clients.Offered {
 			res.Status = max(res.Status, model.StatusLosing) // that may be known of the last of them when the command has ended
 		}
 	}
 	res.First, res.Knee = c.first(), c.knee(slo)
 	return res
+}
+
+// noneLost reports whether clients seemed to be lost at some moment, by no limit and with nothing else the matter, while it
+// is known by now that all had an answer: they had only waited. The status is that of the other moments.
+func (c *Course) noneLost(all *Clients) (status model.Status, none bool) {
+	if c.status != model.StatusLosing || isLimit(c.Worst.Verdict.Cause) || all.TurnedAway+all.Open+all.Outcomes[model.ClientUndecided]+all.Answers.Unclear > 0 {
+		return 0, false
+	}
+	for i := range c.Points {
+		p := &c.Points[i]
+		if p.Dropped > 0 || p.Status >= model.StatusSaturated && p.Status != model.StatusLosing {
+			return 0, false
+		}
+		if p.Status < model.StatusSaturated {
+			status = max(status, p.Status)
+		}
+	}
+	return status, true
 }
 
 // turnedAwayPart: one of this many clients without an answer is too many.

@@ -343,3 +343,27 @@ func TestNoSettingsOfATestThatIsTooShort(t *testing.T) {
 	require.Contains(t, r.Unplanned, "only 4 ended")
 	require.NotNil(t, short(0, 60, 0, 60, 0, 60).Settings)
 }
+
+// Clients that seemed to be lost for a moment, and were all answered, were not.
+func TestNobodyWasLostAfterAll(t *testing.T) {
+	run := func(unanswered uint64) *loadtest.Result {
+		s := begin()
+		for i := range 6 {
+			s.listener.Verdict = model.Verdict{}
+			if i == 3 {
+				s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseBeforeListener, Summary: "lost"}
+			}
+			s.second(40, 2)
+		}
+		s.listener.Totals.Clients.Outcomes[model.ClientConnected] += unanswered
+		s.listener.Totals.Clients.Answers.Unanswered = unanswered
+		s.second(40, 2)
+		return s.result(t)
+	}
+	r := run(0)
+	require.Equal(t, model.StatusOK, r.Status)
+	require.Equal(t, model.CauseNone, r.Cause)
+	require.Empty(t, r.Worst.Verdict.Summary)
+	require.Equal(t, model.StatusLosing, run(1).Status)
+	require.Equal(t, model.CauseBeforeListener, run(1).Cause)
+}
