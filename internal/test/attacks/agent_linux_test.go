@@ -3,6 +3,7 @@ package attacks
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net"
@@ -34,6 +35,7 @@ type agent struct {
 	log    buffer
 	client *http.Client
 	ended  chan error
+	tls    bool
 }
 
 // buffer is a log that is read while it is written.
@@ -86,6 +88,7 @@ func startAgent(t *testing.T, ns *nettest.NS, v viewer, program string, more ...
 func startAgentWith(t *testing.T, ns *nettest.NS, v viewer, program string, by []string, more ...string) *agent {
 	t.Helper()
 	a := &agent{ns: ns, group: newGroup(t), ended: make(chan error, 1)}
+	a.tls = slices.ContainsFunc(more, func(arg string) bool { return strings.HasPrefix(arg, "--web.config.file=") })
 	args := append([]string{"agent", "--web.listen-address", agentAddress}, more...)
 	line := slices.Concat(by, v.line(a.group, ns, program, args...))
 	a.cmd = exec.CommandContext(t.Context(), line[0], line[1:]...)
@@ -109,7 +112,15 @@ func (a *agent) dial(ctx context.Context, network, address string) (c net.Conn, 
 		c, err = (&net.Dialer{}).DialContext(ctx, network, address)
 		return err
 	})
-	return c, doErr
+	return a.secured(c), doErr
+}
+
+// secured speaks TLS where the agent does; its certificate is nobody's.
+func (a *agent) secured(c net.Conn) net.Conn {
+	if c == nil || !a.tls {
+		return c
+	}
+	return tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 }
 
 // answered is how long the agent may take to answer during an attack.

@@ -135,7 +135,10 @@ func (s *scene) dialFrom(ctx context.Context, from netip.Addr) (c net.Conn, err 
 // answers that come within two seconds.
 func (s *scene) friendAsks(ctx context.Context, from netip.Addr) (asked int, answered float64) {
 	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.dialFrom(ctx, from) },
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := s.dialFrom(ctx, from)
+			return s.secured(c), err
+		},
 	}}
 	for tick := time.Tick(100 * time.Millisecond); ; asked++ {
 		path := []string{"/-/healthy", "/metrics", "/api/v1/snapshot", "/", "/api/v1/stream"}[asked%5]
