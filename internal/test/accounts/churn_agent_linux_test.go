@@ -34,7 +34,8 @@ type agents struct {
 	every   time.Duration
 
 	running  *rig.Agent
-	starting chan *rig.Agent
+	starting chan *rig.Agent // nil for one that does not start
+	awaited  bool            // one is being started
 	startAt  time.Time
 	stopAt   time.Time
 	number   int
@@ -70,12 +71,14 @@ func (a *agents) step() {
 		a.stop()
 	case a.running == nil && !a.startAt.IsZero() && now.After(a.startAt):
 		a.startAt = time.Time{}
-		a.launched = a.churn.opened()
+		a.launched, a.awaited = a.churn.opened(), true
 		go a.start()
 	}
 	select {
 	case agent := <-a.starting:
-		a.begins(agent)
+		if a.awaited = false; agent != nil {
+			a.begins(agent)
+		}
 	default:
 	}
 }
@@ -97,8 +100,8 @@ func (a *agents) start() {
 		}
 	}
 	if err != nil {
-		a.churn.t.Errorf("agent %d: %v", a.number, err)
-		return
+		a.churn.t.Errorf("an agent does not start: %v", err)
+		agent = nil
 	}
 	a.starting <- agent
 }
@@ -167,20 +170,14 @@ func (a *agents) stop() {
 	}
 }
 
-// end stops the last one.
+// end waits for one that is being started, and stops the last one when it is time: the clients, and what waits for
+// them, have ended by then.
 func (a *agents) end(t testing.TB) {
-	select {
-	case agent := <-a.starting:
-		a.begins(agent)
-	case <-time.After(time.Second):
+	for a.startAt = (time.Time{}); a.awaited || a.running != nil; a.startAt = (time.Time{}) { // and no other is started
+		a.stopAt = time.Now()
+		a.churn.restartDue()
+		time.Sleep(10 * time.Millisecond)
 	}
-	for a.running != nil {
-		if a.stopAt = time.Now(); a.churn.hasListened(2 * publishedIn) {
-			a.stop()
-		}
-		a.churn.step(10 * time.Millisecond)
-	}
-	a.startAt = time.Time{}
 	_ = a.socket.Close()
 	require.NotEmpty(t, a.rows)
 }

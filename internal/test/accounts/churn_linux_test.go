@@ -162,8 +162,14 @@ func (c *churn) comes(until time.Time) {
 	}
 }
 
-// step takes in what happens, and restarts the server when it is time.
+// step takes in what happens.
 func (c *churn) step(most time.Duration) {
+	c.restartDue()
+	c.crowd.step(max(most, time.Millisecond))
+}
+
+// restartDue restarts the server, and the agent beside it, when it is time.
+func (c *churn) restartDue() {
 	switch {
 	case c.downSince.IsZero() && time.Now().After(c.restartAt):
 		c.stop()
@@ -174,7 +180,6 @@ func (c *churn) step(most time.Duration) {
 		c.upSince, c.downSince, c.restartAt = time.Now(), time.Time{}, time.Now().Add(c.restart)
 	}
 	c.agents.step()
-	c.crowd.step(max(most, time.Millisecond))
 }
 
 func look(t testing.TB, tap clients.Tap) (of outcome.Endpoint, lost uint64) {

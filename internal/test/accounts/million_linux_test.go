@@ -231,7 +231,8 @@ func (w *waves) write(fd int, b []byte) {
 	}
 }
 
-// serve takes all that is in a queue, answers who has sent something, and ends the connection.
+// serve takes all that is in a queue, answers who has sent something, and ends the connection. A request, or the client's
+// end, may still be on its way.
 func (w *waves) serve(listener int) {
 	var b [256]byte
 	for {
@@ -243,7 +244,11 @@ func (w *waves) serve(listener int) {
 			return
 		}
 		require.NoError(w.t, err)
-		if n, _ := unix.Read(fd, b[:]); n > 0 {
+		n, err := unix.Read(fd, b[:])
+		for until := time.Now().Add(10 * time.Second); errors.Is(err, unix.EAGAIN) && time.Now().Before(until); n, err = unix.Read(fd, b[:]) {
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		}
+		if n > 0 {
 			_, _ = unix.Write(fd, response)
 		}
 		_ = unix.Close(fd)
