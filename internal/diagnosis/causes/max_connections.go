@@ -89,6 +89,11 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 		do = raise("Let more clients in")
 		most, _ := reading.MaxThreads(s.Now)
 		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "Raise the number of threads with it: all of them are busy, too", most, max(to, most+1))), acceptCountNot(s)
+	case s.WaitsUnseen():
+		return []model.Step{
+			advice.DumpStep(s, "See what the requests wait for: whether they are answered in time is not known without handshakes"),
+			onlyIfApart(s, to),
+		}, acceptCountNot(s)
 	}
 	return raise("Let more clients in"), acceptCountNot(s)
 }
@@ -116,8 +121,13 @@ func leaveInsideSteps(s *symptoms.Symptoms, to int) []model.Step {
 	return []model.Step{
 		see,
 		advice.Action("Shorten that, or let it fail sooner than these clients give up"),
-		advice.Action("Only if the requests do not wait for one another (a lock, a pool), raise " + advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to)),
+		onlyIfApart(s, to),
 	}
+}
+
+// onlyIfApart is room for more, with its condition.
+func onlyIfApart(s *symptoms.Symptoms, to int) model.Step {
+	return advice.Action("Only if the requests do not wait for one another (a lock, a pool), raise " + advice.MaxConnectionsSetting().FromTo(s.Now, s.Now.Connector.MaxConnections.Value, to))
 }
 
 // raiseConnections is the change of maxConnections, after that of the open files if those
@@ -161,6 +171,8 @@ func adviseConnections(s *symptoms.Symptoms, v model.Verdict) string {
 		raise = "Threads first (see max_threads). Raising " + change + " only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
 	case threads:
 		raise = "Raise " + change + " (" + covers + ") together with " + advice.MaxThreadsSetting().Name(s.Now) + ": every thread is busy as well, those let in would only wait inside."
+	case s.WaitsUnseen():
+		raise = "See what the requests wait for: whether they are answered in time is not known without handshakes. Only if they do not wait for one another (a lock, a pool), raise " + change + ": " + covers + "."
 	}
 	moments := ""
 	if idleForMoments(s) {

@@ -217,10 +217,19 @@ func (s *Symptoms) ClosedInQueue() bool {
 
 // longInService means that a request is in service for a quarter of the time at least that connections wait in the
 // accept queue. Where it is much shorter it is the queue alone that is longer than its clients' patience, and more of
-// them inside are served in time even if they have to wait for one another.
+// them inside are served in time even if they have to wait for one another. A moment in which none is in service shows
+// nothing, where most connections were used just before.
 func (s *Symptoms) longInService() bool {
 	q, c := s.Now.AcceptQueue, s.Now.Connections
-	return q == nil || q.OldestWait == nil || c == nil || 4*c.InServiceFor >= *q.OldestWait
+	return q == nil || q.OldestWait == nil || c == nil || 4*c.InServiceFor >= *q.OldestWait ||
+		c.Phases[model.InService] == 0 && c.MostlyRecent()
+}
+
+// WaitsUnseen means that requests on virtual threads may wait for one another, whom no limit of threads holds
+// back, and that it is not known whether those that are let in have their answer.
+func (s *Symptoms) WaitsUnseen() bool {
+	c := s.Clients()
+	return reading.VirtualThreads(s.Now) && (c == nil || !c.Answers.Known)
 }
 
 // mostlyAnswered: who closes has only ended its side.
