@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -176,16 +177,16 @@ func serverOfTLS(t *testing.T) (address string, l *boundedListener) {
 // slowly takes nine seconds for each piece, if it may.
 type slowly struct {
 	http.ResponseWriter
-	until time.Time
+	until atomic.Pointer[time.Time]
 	all   int
 }
 
-func (s *slowly) SetWriteDeadline(t time.Time) error { s.until = t; return nil }
+func (s *slowly) SetWriteDeadline(t time.Time) error { s.until.Store(&t); return nil }
 func (s *slowly) FlushError() error                  { return nil }
 
 func (s *slowly) Write(p []byte) (int, error) {
 	time.Sleep(9 * time.Second)
-	if time.Now().After(s.until) {
+	if time.Now().After(*s.until.Load()) {
 		return 0, os.ErrDeadlineExceeded
 	}
 	s.all += len(p)
