@@ -32,6 +32,14 @@ type Listener struct {
 
 	LastListener *LastListener `json:"last_listener,omitempty"`
 	Elsewhere    *Elsewhere    `json:"elsewhere,omitempty"`
+	Draining     *Draining     `json:"draining,omitempty"`
+}
+
+// Draining is who has closed its listener and still has established connections that came through it.
+type Draining struct {
+	PID         int    `json:"pid"`
+	Comm        string `json:"comm"`
+	Connections int    `json:"connections"`
 }
 
 // Elsewhere is who listens on a port in another network namespace, where nothing does in this
@@ -180,6 +188,7 @@ func newListener(l *model.Listener) Listener {
 
 		LastListener: newLastListener(l.Last),
 		Elsewhere:    newElsewhere(l.Elsewhere),
+		Draining:     (*Draining)(l.Draining),
 	}
 }
 

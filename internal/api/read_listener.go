@@ -21,6 +21,7 @@ func (l *Listener) model() model.Listener {
 		Totals:      l.Totals.model(),
 		Recent:      l.Recent.model(),
 		Verdict:     l.Verdict.model(),
+		Draining:    (*model.OtherProcess)(l.Draining),
 	}
 	if out.Losses != nil {
 		out.Losses.Clients = l.Clients.model()
@@ -52,24 +53,12 @@ func countBusy(l *model.Listener) {
 // port on which nothing listens.
 func listenerID(address string, ns uint64) model.ListenerID {
 	id := model.ListenerID{NetNS: ns}
-	host, port, ok := cutLast(address, ":")
-	if !ok {
-		return id
-	}
-	host, device, _ := strings.Cut(host, "%")
-	at, err := netip.ParseAddrPort(host + ":" + port)
-	if err == nil {
+	colon := max(0, strings.LastIndex(address, ":"))
+	host, device, _ := strings.Cut(address[:colon], "%")
+	if at, err := netip.ParseAddrPort(host + address[colon:]); err == nil {
 		id.Address, id.Device = at, device
 	}
 	return id
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 func (q *AcceptQueue) model() *model.AcceptQueue {

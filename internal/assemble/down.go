@@ -31,6 +31,9 @@ func (d *Draft) down() {
 			last.Ago = max(0, d.Time.Sub(last.Seen))
 			l.Last = &last
 		}
+		if o := t.Draining; o != nil && (l.Last == nil || l.Last.PID == 0 || l.Last.PID == o.PID) { // else it is not who listened
+			l.Draining = o
+		}
 		d.Listeners = append(d.Listeners, l)
 	}
 }

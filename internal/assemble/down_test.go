@@ -43,3 +43,16 @@ func TestWhoListenedBefore(t *testing.T) {
 	state, _ = Assemble(state, &facts.View{Time: at, Watchlist: list(false)}, Options{})
 	require.Empty(t, state.last, "of a port that nobody asks for any more")
 }
+
+// Whoever has connections of a port that is down is its server only if it was seen to listen there, or nobody was.
+func TestWhoDrains(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
+	target := model.Target{Port: 8080, NetNS: 1, Draining: &model.OtherProcess{PID: 42, Comm: "java", Connections: 3}}
+	for pid, said := range map[int]bool{0: true, 42: true, 43: false} {
+		before := &State{last: map[expected]model.LastListener{{1, 8080}: {PID: pid, Seen: at}}}
+		_, s := Assemble(before, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
+		require.Equal(t, said, s.Listeners[0].Draining != nil, pid)
+	}
+	_, s := Assemble(nil, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
+	require.Equal(t, "The listener on port 8080 is closed, and java 42 still has 3 connections that came through it, as in a graceful shutdown: new clients are refused.", s.Listeners[0].Verdict.Summary)
+}

@@ -36,6 +36,8 @@ func quoteNames(l *api.Listener) {
 	}
 	foreign.Rewrite(l.Process, collect)
 	foreign.Rewrite(l.Connector, collect)
+	foreign.Rewrite(l.Elsewhere, collect)
+	foreign.Rewrite(l.Draining, collect)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	if names = slices.Compact(names); len(names) == 0 {
 		return

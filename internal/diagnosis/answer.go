@@ -151,8 +151,13 @@ func (j *judge) whyClosed(c model.Cause) string {
 		return "One of the sockets that share the address (SO_REUSEPORT) was closed, and the kernel resets whoever waits in its queue."
 	case c == model.CauseListenerClosed && j.s.Now.Listening():
 		return "The listener was closed and opened again, as in a restart: the kernel resets whoever waits in its queue."
+	case c == model.CauseListenerClosed && j.s.Now.Draining != nil:
+		return phrase.Sprintf("The listener was closed, and %s: the kernel resets whoever waits in its queue.", causes.DrainingFact(j.s))
 	case c == model.CauseListenerClosed:
 		return "The listener was closed, as in a stop or a crash: the kernel resets whoever waits in its queue."
+	}
+	if fact := causes.DrainingFact(j.s); fact != "" {
+		return phrase.Sprintf("The listener on port %v is closed, and %s.", j.s.Now.Port, fact)
 	}
 	last := j.s.Now.Last
 	if last == nil {

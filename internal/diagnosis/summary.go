@@ -60,6 +60,9 @@ func (j *judge) summaryDown(c model.Cause) string {
 		return phrase.Sprintf("The listener on port %v closed with %s in its accept queue, which %s reset; new clients are refused.",
 			j.s.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
 	}
+	if fact := causes.DrainingFact(j.s); fact != "" {
+		return phrase.Sprintf("The listener on port %v is closed, and %s: new clients are refused.", j.s.Now.Port, fact)
+	}
 	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.s.Now.Port)
 }
 

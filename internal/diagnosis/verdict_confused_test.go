@@ -75,6 +75,17 @@ func scenariosConfused() []scenario {
 			}),
 		},
 		{
+			name: "a graceful shutdown that serves whom it has", status: down, cause: model.CauseNoListener, now: nothing().do(drains),
+		},
+		{
+			name: "a graceful shutdown that serves whom it has, while another listens in a container", status: down, cause: model.CauseNoListener,
+			now: nothing().do(drains).do(elsewhere),
+		},
+		{
+			name: "a graceful shutdown that serves whom it has, with clients queued", now: nothing().do(drains), status: down, cause: model.CauseListenerClosed,
+			change: func(e *symptoms.Input) { e.Closed = &model.Closed{Queued: 5, Ago: time.Second} },
+		},
+		{
 			name: "F5 the process is up, nothing listens", now: nothing(), status: down, cause: model.CauseNoListener,
 			change: func(e *symptoms.Input) { e.Delta = model.Counters{"OutRsts": 31} },
 		},
@@ -566,6 +577,10 @@ func abandoned(n uint64) func(*model.Listener) {
 }
 
 func uncertainAcceptCount(l *model.Listener) { l.Connector.AcceptCount.Uncertain = true }
+
+func drains(l *model.Listener) {
+	l.Draining = &model.OtherProcess{PID: 1077, Comm: "java", Connections: 24}
+}
 
 func elsewhere(l *model.Listener) {
 	l.Elsewhere = &model.Elsewhere{Port: 8080, PID: 2024, Comm: "java", Pod: &model.Pod{Namespace: "shop", Name: "orders-7"}}

@@ -106,7 +106,8 @@ func (w *Watchlist) Same(other *Watchlist) bool {
 	}
 	for i := range w.Targets {
 		a, b := w.Targets[i], other.Targets[i]
-		if a.Elsewhere, b.Elsewhere = nil, nil; a != b {
+		a.Elsewhere, a.Draining = b.Elsewhere, b.Draining
+		if a != b {
 			return false
 		}
 	}

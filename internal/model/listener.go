@@ -66,6 +66,9 @@ type Listener struct {
 	Last *LastListener
 	// Elsewhere is who listens on it in another network namespace, nil where nobody is known to.
 	Elsewhere *Elsewhere
+	// Draining is the process that has closed its listener on an expected port and still has
+	// established connections which came through it, nil where none is known to.
+	Draining *OtherProcess
 }
 
 // LastListener is what listened on a port before it was down.

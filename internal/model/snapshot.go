@@ -57,6 +57,9 @@ type Target struct {
 	// Elsewhere is who listens on the port in another network namespace, nil where nobody
 	// is known to, or the port is up.
 	Elsewhere *Elsewhere
+	// Draining is who still has established connections of the port, nil where nobody is known to,
+	// or the port is up.
+	Draining *OtherProcess
 }
 
 // Elsewhere is a process that listens on a port in a network namespace that was not asked for.

@@ -81,6 +81,7 @@ type Lister struct {
 	OneShot    bool // no further list follows the next one
 
 	elsewhere elsewhere
+	draining  draining
 
 	names    *kubelet.Names                     // nil: none are read
 	arrivals *arrivals                          // nil: not noticed
@@ -113,6 +114,7 @@ func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration)
 	r.findConnectors(ctx, patience)
 	r.selectWatched()
 	r.seekElsewhere()
+	r.seekDraining()
 	r.namePods()
 	r.noteJavas()
 	r.Index()

@@ -15,26 +15,51 @@ func noListener() Cause {
 		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(!s.Now.Listening() && s.Now.Expected, Surely) }},
 		Because: becauseNothing,
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), ElsewhereFact(s), words.ResetNumbers(s))
+			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), DrainingFact(s), ElsewhereFact(s), words.ResetNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.Now.Draining != nil {
+				return "Wait for it, or start another instance: it ends when its requests have been answered, or at its timeout. Before the next stop, take the instance out of the load balancer first, and wait until no new connections come (in Kubernetes a preStop hook that sleeps 10 s). If nobody stops it, its log says why it has closed its listener. No Tomcat limit refuses a connection on Linux."
+			}
 			if s.OnlyElsewhere() && !askedHere(s) {
 				return "Ask that network namespace: " + elsewhereCommand(s) + ". Or, if this one was meant: the application is down here, still starting, or bound to another address or port."
 			}
 			return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux." + orElsewhere(s)
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			if s.Now.Draining != nil {
+				return drainingSteps(s), "Any of Tomcat's limits, or a firewall's rules: there is no listener, and the kernel refuses whoever comes."
+			}
 			return noListenerSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
 		},
 		Book: Runbook{
 			Title:     "nothing listens on an expected port",
 			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file).",
 			Clients:   "Connection refused.",
-			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning.",
+			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning. A process that still has established connections of the port is named, too (`draining` in the JSON): it has closed its listener, as in a graceful shutdown, and serves those whom it has.",
+			Change:    "Where it shuts down: take the instance out of the load balancer first, wait until no new connections come, then stop it (Kubernetes: a `preStop` hook that sleeps 10 s).",
 			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
 			Holds:     "no LISTEN socket on an expected port",
 			Otherwise: "nothing: a port that nobody asked for may be closed",
 		},
+	}
+}
+
+// DrainingFact says who has closed its listener and still has its connections.
+func DrainingFact(s *symptoms.Symptoms) string {
+	o := s.Now.Draining
+	if o == nil {
+		return ""
+	}
+	return phrase.Sprintf("%s %v still has %s that came through it, as in a graceful shutdown", o.Comm, o.PID, phrase.Count(o.Connections, "connection"))
+}
+
+func drainingSteps(s *symptoms.Symptoms) []model.Step {
+	o := s.Now.Draining
+	return []model.Step{
+		advice.Action(phrase.Sprintf("Wait for it: %s %v ends when its requests have been answered, or at its timeout", o.Comm, o.PID)),
+		advice.Action("Before the next stop, take the instance out of the load balancer (readiness), and wait until no new connections come (in Kubernetes a preStop hook that sleeps 10 s)"),
+		advice.Action("If nobody stops it, read its log: it says why the listener was closed"),
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// OnlyElsewhere means that nothing was seen to listen here, and it does in another network namespace, so that
+// OnlyElsewhere means that nothing was seen to listen here, or to have listened, and it does in another network namespace, so that
 // the wrong one may have been asked.
 func (s *Symptoms) OnlyElsewhere() bool {
-	return !s.Now.Listening() && s.Now.Expected && s.Now.Elsewhere != nil && s.Now.Last == nil && s.Closed == nil
+	return !s.Now.Listening() && s.Now.Expected && s.Now.Elsewhere != nil && s.Now.Last == nil && s.Closed == nil && s.Now.Draining == nil
 }
 
 // TurnsAway means that clients fail though no packet was dropped at the listener. Of those that were let in

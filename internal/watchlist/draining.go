@@ -1,0 +1,159 @@
+package watchlist
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+)
+
+const (
+	// drainingEvery bounds how often the connections of a missed port are looked for.
+	drainingEvery = time.Second
+	// mostDraining is how many of them are kept for each network namespace.
+	mostDraining = 65_536
+	// mostHolders is of how many of them it is asked who holds them: one process may have closed
+	// its own meanwhile.
+	mostHolders = 3
+)
+
+// draining are the processes that have closed the listener of a missed port and still serve
+// the connections which came through it, as in a graceful shutdown.
+type draining struct {
+	at    time.Time
+	cost  time.Duration
+	found []drainingServer
+}
+
+type drainingServer struct {
+	target    model.Target
+	start     uint64 // of the process
+	connected model.OtherProcess
+}
+
+// seekDraining says who has established connections of a port on which nothing listens any more.
+func (r *listing) seekDraining() {
+	d := &r.draining
+	missed := make(map[uint64][]uint16)
+	for _, t := range r.Targets {
+		if !t.Up {
+			missed[t.NetNS] = append(missed[t.NetNS], t.Port)
+		}
+	}
+	if len(missed) == 0 || r.Sources.Owners == nil {
+		*d = draining{}
+		return
+	}
+	if d.at.IsZero() || r.At.Sub(d.at) >= cputime.Rest(d.cost, drainingEvery, searchPart) {
+		d.at, d.found = r.At, nil
+		d.cost, _ = cputime.Of(func() error {
+			for netns, ports := range missed {
+				if n := r.Lister.Namespaces.Find(netns); n != nil {
+					d.found = append(d.found, r.drainingIn(n, ports)...)
+				}
+			}
+			return nil
+		})
+	}
+	d.say(r.Sources.Proc, r.Targets)
+}
+
+// say names those that are still there.
+func (d *draining) say(proc hostproc.FS, targets []model.Target) {
+	for i := range d.found {
+		s := &d.found[i]
+		at := slices.IndexFunc(targets, func(t model.Target) bool { return !t.Up && t.Same(s.target) })
+		if at < 0 {
+			continue
+		}
+		if stat, err := proc.Stat(s.connected.PID); err == nil && !stat.Exited && stat.StartTime == s.start {
+			targets[at].Draining = new(s.connected)
+		}
+	}
+}
+
+// drainingIn are those of one namespace. A port of which the kernel makes outgoing connections is
+// left out: it may be one of these.
+func (r *listing) drainingIn(n *namespace.Namespace, ports []uint16) (out []drainingServer) {
+	n.ReadSysctls(r.At, sysctlsEvery)
+	sysctl, _ := n.Sysctl()
+	first, last := sysctl["ip_local_port_range_min"], sysctl["ip_local_port_range_max"]
+	wanted := new(sockdiag.Ports)
+	for _, port := range ports {
+		if first > 0 && (int(port) < first || int(port) > last) {
+			wanted.Add(port)
+		}
+	}
+	var sockets []owner.Socket
+	err := n.Walk(sockdiag.Wanted{Ports: wanted, States: sockdiag.States(0).With(sockdiag.Established)}, func() { sockets = nil }, func(s *sockdiag.Socket) error {
+		if s.Inode != 0 && len(sockets) < mostDraining { // without: no process has it
+			sockets = append(sockets, owner.Socket{Inode: s.Inode, Port: s.Local.Port(), UID: s.UID, Cgroup: s.Cgroup, Net: n.Net})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	for _, port := range ports {
+		of := slices.DeleteFunc(slices.Clone(sockets), func(s owner.Socket) bool { return s.Port != port })
+		if s, ok := r.holderOf(of); ok {
+			s.target = model.Target{Port: port, NetNS: n.ID}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// holderOf is the process that is seen to hold the most of some connections.
+func (r *listing) holderOf(sockets []owner.Socket) (most drainingServer, ok bool) {
+	left := make(map[uint32]bool, len(sockets))
+	for _, s := range sockets {
+		left[s.Inode] = true
+	}
+	asked := 0
+	for _, s := range sockets {
+		if !left[s.Inode] {
+			continue
+		}
+		if asked++; asked > mostHolders {
+			break
+		}
+		found, _ := r.Sources.Owners.Find([]owner.Socket{s})
+		p, known := found[s.Inode]
+		if !known || p.ByThreadName {
+			continue
+		}
+		held := 0
+		err := r.Sources.Proc.SocketInodes(p.PID, func(inode uint32) {
+			if left[inode] {
+				held++
+				delete(left, inode)
+			}
+		})
+		if err != nil || held <= most.connected.Connections || !runs(r.Sources.Proc, p.PID) {
+			continue
+		}
+		most = drainingServer{start: p.StartTime, connected: model.OtherProcess{PID: p.PID, Comm: model.Escape(p.Comm), Connections: held}}
+	}
+	return most, most.connected.Connections > 0
+}
+
+// runs means that a process is neither stopped nor frozen: one that is serves nobody.
+func runs(proc hostproc.FS, pid int) bool {
+	if p, err := proc.Process(pid); err != nil || p.Stopped() || p.Exited() {
+		return false
+	}
+	f, err := cgroup.OpenFreezer(proc, pid)
+	if err != nil { // there is none
+		return true
+	}
+	defer f.Close()
+	frozen, err := f.Frozen()
+	return err == nil && !frozen
+}
