@@ -91,8 +91,12 @@ func (r *listing) drainingIn(n *namespace.Namespace, ports []uint16) (out []drai
 		}
 	}
 	var sockets []owner.Socket
-	err := n.Walk(sockdiag.Wanted{Ports: wanted, States: sockdiag.States(0).With(sockdiag.Established)}, func() { sockets = nil }, func(s *sockdiag.Socket) error {
-		if s.Inode != 0 && len(sockets) < mostDraining { // without: no process has it
+	states := sockdiag.States(0).With(sockdiag.Established).With(sockdiag.Listen)
+	err := n.Walk(sockdiag.Wanted{Ports: wanted, States: states}, func() { sockets = nil }, func(s *sockdiag.Socket) error {
+		switch {
+		case s.State == sockdiag.Listen: // since the listeners were listed; the kernel tells these first
+			wanted.Remove(s.Local.Port())
+		case s.Inode != 0 && wanted.Has(s.Local.Port()) && len(sockets) < mostDraining: // without an inode no process has it
 			sockets = append(sockets, owner.Socket{Inode: s.Inode, Port: s.Local.Port(), UID: s.UID, Cgroup: s.Cgroup, Net: n.Net})
 		}
 		return nil
@@ -101,7 +105,7 @@ func (r *listing) drainingIn(n *namespace.Namespace, ports []uint16) (out []drai
 		return nil
 	}
 	for _, port := range ports {
-		of := slices.DeleteFunc(slices.Clone(sockets), func(s owner.Socket) bool { return s.Port != port })
+		of := slices.DeleteFunc(slices.Clone(sockets), func(s owner.Socket) bool { return s.Port != port || !wanted.Has(port) })
 		if s, ok := r.holderOf(of); ok {
 			s.target = model.Target{Port: port, NetNS: n.ID}
 			out = append(out, s)

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -28,6 +30,49 @@ func TestWhoRuns(t *testing.T) {
 		return err != nil || p.Exited()
 	}, time.Minute, time.Millisecond)
 	require.False(t, runs(proc, pid), "it has not been waited for")
+}
+
+// A server that began to listen since the listeners were listed has connections, and has closed no listener. Nor is it
+// said of a port that outgoing connections may have.
+func TestServerThatHasJustBegunDrainsNothing(t *testing.T) {
+	proc := hostfs.Real(t)
+	ns := nettest.Namespace(t)
+	sleep := ns.Command("sleep", "600")
+	require.NoError(t, sleep.Start())
+	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
+	own, err := proc.NetID(unix.Getpid())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { // nsenter is still on its way
+		id, err := proc.NetID(sleep.Process.Pid)
+		return err == nil && id != own
+	}, time.Minute, time.Millisecond)
+	src := &Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc)}
+	n, err := newNamespaces(src).enter(sleep.Process.Pid, time.Minute)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = n.Close() })
+	require.NoError(t, n.Follow(time.Unix(1, 0)))
+	listeners := make(map[uint16]*nettest.Listener)
+	ns.Do(func() {
+		for _, address := range []string{"127.0.0.1:8080", "[::1]:8081", "127.0.0.1:40000"} {
+			l := nettest.Listen(t, nettest.ListenOptions{Address: address, Backlog: 5})
+			nettest.Queue(t, l.Addr, 2)
+			l.Accept(t, 2)
+			listeners[l.Addr.Port()] = l
+		}
+	})
+	r := &listing{Lister: &Lister{Sources: src}, List: &List{Watchlist: &facts.Watchlist{At: time.Unix(1, 0)}}}
+	ports := []uint16{8080, 8081, 40000}
+	require.Empty(t, r.drainingIn(n, ports))
+	for _, l := range listeners {
+		l.Close()
+	}
+	found := r.drainingIn(n, ports)
+	require.Len(t, found, 2)
+	for i, s := range found {
+		require.Equal(t, ports[i], s.target.Port)
+		require.Equal(t, unix.Getpid(), s.connected.PID)
+		require.Equal(t, 2, s.connected.Connections)
+	}
 }
 
 // Between two searches the process may have ended, and its number may be another's.
