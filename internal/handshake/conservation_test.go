@@ -49,6 +49,7 @@ func TestSockets(t *testing.T) {
 	for _, i := range []uint64{312, 473} {
 		conserves(t, 1795718358692627488, i)
 	}
+	conserves(t, 1795830196950006520, 1702) // the kernel is asked between what was taken and the FIN that waited for it
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
 		conserves(t, seed, uint64(i))
@@ -274,6 +275,66 @@ func TestDelaysOfThoseFarAway(t *testing.T) {
 	}
 	t.Logf("of %d delays %d have the round trip in them", compared, longer)
 	require.LessOrEqual(t, longer, max(3, compared/1000))
+}
+
+// The kernel is asked whether what a client had sent was taken, and that segment has yet to be read, as has the FIN that
+// waited for it: the client had left before it was let in. One that sends none was there.
+func TestFINThatWaitedIsReadLater(t *testing.T) {
+	const (
+		began, roundTrip, lag = time.Second, 70 * time.Millisecond, 80 * time.Millisecond
+		letIn                 = began + 4*time.Second
+	)
+	data := func(s *script) {
+		s.observe(packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+			Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
+		})
+	}
+	fin := func(s *script) { s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1) }
+	type came struct {
+		at   time.Duration
+		what func(*script)
+	}
+	play := func(phase time.Duration, leaves bool) outcome.Endpoint {
+		now, taken := time.Duration(0), letIn+time.Second+phase
+		s := newScript(t, Options{Clock: func() time.Duration { return now }, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+			switch {
+			case now < letIn:
+				return kernel.Found{Socket: kernel.HalfOpenSocket}
+			case now < taken:
+				return kernel.Found{Socket: kernel.Connection, HasInfo: true, Quiet: now - letIn}
+			}
+			return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Quiet: now - letIn}
+		}})
+		s.late = true
+		s.tracker.Widen(true)
+		s.tracker.Drops(port, 0, time.Minute)
+		list := []came{
+			{began, (*script).syn},
+			{began, (*script).synAck},
+			{began + roundTrip, (*script).acked},
+			{began + roundTrip, data},
+			{letIn - roundTrip, (*script).synAck},
+			{letIn, (*script).acked},
+			{taken, data},
+		}
+		if leaves {
+			list = append(list, came{taken + roundTrip, fin})
+		}
+		for ; now < time.Minute; now += 10 * time.Millisecond {
+			for ; len(list) > 0 && list[0].at <= now-lag; list = list[1:] {
+				s.at = list[0].at
+				list[0].what(s)
+			}
+			s.tracker.Ask(now)
+			s.tracker.Advance(max(now-Lag, 0))
+		}
+		return s.tracker.Report()[0]
+	}
+	for phase := time.Duration(0); phase < 2*firstAsk; phase += 10 * time.Millisecond {
+		require.Equal(t, just(outcome.Stalled), play(phase, true).Clients, "%v", phase)
+		require.Equal(t, just(outcome.Delayed), play(phase, false).Clients, "%v", phase)
+	}
 }
 
 // Segments are read later than they come: when the kernel is asked a client's connection may have ended by some that

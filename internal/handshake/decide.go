@@ -44,18 +44,20 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	case a.has(rejected):
 		return is(outcome.GaveUp)
 	}
-	met := kernel.SocketUnknown
+	met, taken := kernel.SocketUnknown, time.Duration(0)
 	// Of one that has reset its connection the kernel has nothing any more: it is not asked where the counters prove enough.
 	gone := a.has(left) && !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met)
 	if !gone && (!a.has(inside|late) || a.pending()) {
-		met = t.inquire(a)
+		if met = t.inquire(a); met == kernel.Connection {
+			taken = t.present
+		}
 	}
 	if !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met) {
 		a.enter(t.proofs.takenAt(t.endpoints.of(a).port, a), false)
 	}
 	switch {
 	case a.has(inside):
-		return a.admitted(at, t.roundTripOf(a))
+		return a.admitted(at, taken, t.roundTripOf(a))
 	case a.has(late):
 		return is(outcome.Stalled)
 	case met == kernel.SocketUnknown:
@@ -86,8 +88,9 @@ func (t *Tracker) roundTripOf(a *attempt) uint32 {
 }
 
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that
-// it had left before may be on its way.
-func (a *attempt) admitted(at time.Duration, roundTrip uint32) verdict {
+// it had left before may be on its way: as late as taken, when the kernel was asked, it may have taken data
+// that has yet to be read; 0 if it was not asked.
+func (a *attempt) admitted(at, taken time.Duration, roundTrip uint32) verdict {
 	known := a.first + ms(max(a.entered, a.lastIn)+roundTrip) + firstAsk
 	switch {
 	case a.pending() && at < known+rtoMost:
@@ -95,8 +98,10 @@ func (a *attempt) admitted(at time.Duration, roundTrip uint32) verdict {
 	case a.leftBefore(roundTrip):
 		a.signs = a.signs&^inside | late
 		return is(outcome.Stalled)
-	case a.letIn() == outcome.Delayed && at < known && !a.has(received|left|finished):
-		return later(known)
+	case a.letIn() == outcome.Delayed && !a.pending() && !a.has(received|left|finished):
+		if known = max(known, taken+ms(roundTrip+pendingFIN)); at < known {
+			return later(known)
+		}
 	}
 	return is(a.letIn())
 }
