@@ -50,6 +50,7 @@ func TestSockets(t *testing.T) {
 		conserves(t, 1795718358692627488, i)
 	}
 	conserves(t, 1795830196950006520, 1702) // the kernel is asked between what was taken and the FIN that waited for it
+	conserves(t, 17960022, 34)              // their kernels give up what they repeat when they have been let in
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
 		conserves(t, seed, uint64(i))
@@ -277,9 +278,9 @@ func TestDelaysOfThoseFarAway(t *testing.T) {
 	require.LessOrEqual(t, longer, max(3, compared/1000))
 }
 
-// The kernel is asked whether what a client had sent was taken, and that segment has yet to be read, as has the FIN that
-// waited for it: the client had left before it was let in. One that sends none was there.
-func TestFINThatWaitedIsReadLater(t *testing.T) {
+// Who is let in by a bare ACK repeats what it had sent before; its FIN, if it had left by then, waits for that. The kernel
+// says that it was taken before that is read, let alone the FIN.
+func TestLetInByABareACK(t *testing.T) {
 	const (
 		began, roundTrip, lag = time.Second, 70 * time.Millisecond, 80 * time.Millisecond
 		letIn                 = began + 4*time.Second
@@ -295,8 +296,8 @@ func TestFINThatWaitedIsReadLater(t *testing.T) {
 		at   time.Duration
 		what func(*script)
 	}
-	play := func(phase time.Duration, leaves bool) outcome.Endpoint {
-		now, taken := time.Duration(0), letIn+time.Second+phase
+	play := func(taken time.Duration, repeats ...came) outcome.Endpoint {
+		now := time.Duration(0)
 		s := newScript(t, Options{Clock: func() time.Duration { return now }, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
 			switch {
 			case now < letIn:
@@ -309,19 +310,15 @@ func TestFINThatWaitedIsReadLater(t *testing.T) {
 		s.late = true
 		s.tracker.Widen(true)
 		s.tracker.Drops(port, 0, time.Minute)
-		list := []came{
+		list := append([]came{
 			{began, (*script).syn},
 			{began, (*script).synAck},
 			{began + roundTrip, (*script).acked},
 			{began + roundTrip, data},
 			{letIn - roundTrip, (*script).synAck},
 			{letIn, (*script).acked},
-			{taken, data},
-		}
-		if leaves {
-			list = append(list, came{taken + roundTrip, fin})
-		}
-		for ; now < time.Minute; now += 10 * time.Millisecond {
+		}, repeats...)
+		for ; now < 3*time.Minute; now += 10 * time.Millisecond {
 			for ; len(list) > 0 && list[0].at <= now-lag; list = list[1:] {
 				s.at = list[0].at
 				list[0].what(s)
@@ -332,9 +329,15 @@ func TestFINThatWaitedIsReadLater(t *testing.T) {
 		return s.tracker.Report()[0]
 	}
 	for phase := time.Duration(0); phase < 2*firstAsk; phase += 10 * time.Millisecond {
-		require.Equal(t, just(outcome.Stalled), play(phase, true).Clients, "%v", phase)
-		require.Equal(t, just(outcome.Delayed), play(phase, false).Clients, "%v", phase)
+		taken := letIn + time.Second + phase
+		left := play(taken, came{taken, data}, came{taken + roundTrip, fin})
+		require.Equal(t, just(outcome.Stalled), left.Clients, "%v", phase)
+		require.EqualValues(t, 1, left.LetInLate)
+		require.Equal(t, just(outcome.Delayed), play(taken, came{taken, data}).Clients, "it stays: %v", phase)
 	}
+	silent := play(time.Hour) // its kernel has given up repeating it (tcp_orphan_retries)
+	require.Equal(t, just(outcome.Stalled), silent.Clients)
+	require.EqualValues(t, 1, silent.LetInLate)
 }
 
 // Segments are read later than they come: when the kernel is asked a client's connection may have ended by some that

@@ -95,10 +95,10 @@ func (a *attempt) admitted(at, taken time.Duration, roundTrip uint32) verdict {
 	switch {
 	case a.pending() && at < known+rtoMost:
 		return later(at + firstAsk)
-	case a.leftBefore(roundTrip):
+	case a.pending(), a.leftBefore(roundTrip): // who repeats nothing for as long has left
 		a.signs = a.signs&^inside | late
 		return is(outcome.Stalled)
-	case a.letIn() == outcome.Delayed && !a.pending() && !a.has(received|left|finished):
+	case a.letIn() == outcome.Delayed && !a.has(received|left|finished):
 		if known = max(known, taken+ms(roundTrip+pendingFIN)); at < known {
 			return later(known)
 		}
