@@ -153,7 +153,7 @@ func inWorlds(t *testing.T, into string, blocks []block) {
 
 // inWorld runs draws of one server in a process with a network namespace of its own.
 func inWorld(t *testing.T, into string, seed uint64, numbers []string) {
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout", "10m", "-test.run", fmt.Sprintf("^TestDraw$/^%d$/^(%s)$", seed, strings.Join(numbers, "|")))
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.v", "-test.timeout", "15m", "-test.run", fmt.Sprintf("^TestDraw$/^%d$/^(%s)$", seed, strings.Join(numbers, "|")))
 	cmd.Env = append(os.Environ(), intoEnv+"="+into)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread() // Pdeathsig is sent when the thread ends

@@ -27,6 +27,9 @@ const (
 	// nothing is lost any more.
 	forgotten = 10 * time.Second
 	toBeQuiet = 30 * time.Second
+	// toBeDecided is longer than any client takes that has left: one of which nothing came but its ACK for 70 s
+	// may have been let in.
+	toBeDecided = 75 * time.Second
 	// settled is how long an agent has to show another cause of the same status.
 	settled = 7 * time.Second
 )
@@ -102,20 +105,33 @@ func (w *world) run(d draw) outcome {
 	return w.tried(o, s.first)
 }
 
-// quiet waits until nothing is said of the draw before, where its clients failed. What is said of it
-// after that time is held against the next one.
+// quiet waits until the clients of the draw before are decided, and nothing is said of them any more. What is said of
+// them after that time is held against the next one.
 func (w *world) quiet() {
-	if w.failed.IsZero() {
+	text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+	if err != nil {
+		return // it has no snapshot yet, so there was no draw
+	}
+	s := w.decode(text)
+	if w.failed.IsZero() && s.open == 0 {
 		return
+	}
+	for deadline := time.Now().Add(toBeDecided); s.open > 0 && time.Now().Before(deadline); s = w.agentNow() {
+		w.Wait(500 * time.Millisecond)
 	}
 	w.Wait(time.Until(w.failed.Add(forgotten)))
 	for deadline := time.Now().Add(toBeQuiet); time.Now().Before(deadline); w.Wait(500 * time.Millisecond) {
-		text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
-		w.Must(err)
-		if s := w.decode(text); s.status != "losing" && !strings.Contains(s.summary, "given up by the client") {
+		if s := w.agentNow(); s.status != "losing" && !strings.Contains(s.summary, "given up by the client") {
 			return
 		}
 	}
+}
+
+// agentNow is the agent's snapshot.
+func (w *world) agentNow() said {
+	text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
+	w.Must(err)
+	return w.decode(text)
 }
 
 // come has the clients begin, over a second.
@@ -205,9 +221,7 @@ func (w *world) agentSays(o *watching, a *account, dropped int) (s said, now obs
 	d := w.draw
 	d.viewer = "root"
 	for deadline := time.Now().Add(settled); ; w.Wait(500 * time.Millisecond) {
-		text, err := w.agent.Get(w.Ctx, "/api/v1/snapshot")
-		w.Must(err)
-		s = w.decode(text)
+		s = w.agentNow()
 		o.mu.Lock()
 		now = o.observed
 		o.mu.Unlock()
@@ -231,6 +245,9 @@ func (w *world) decode(text []byte) (s said) {
 			continue
 		}
 		s.status, s.cause, s.summary = l.Verdict.Status, l.Verdict.Cause, l.Verdict.Summary
+		if c := l.Clients; c != nil {
+			s.open = c.Waiting + c.Settling + c.Stalling + c.Unreached
+		}
 		if a := l.Verdict.Answer; a != nil {
 			if i := slices.IndexFunc(a.Do, func(s api.Step) bool { return s.Setting != "" }); i >= 0 {
 				s.first = step{a.Do[i].Setting, a.Do[i].To}

@@ -152,6 +152,7 @@ type said struct {
 	status, cause, summary string
 	missing                []string // what could not be read, and why, by what it says
 	first                  step     // of its answer that changes a setting
+	open                   int      // clients of which it is not decided yet what became of them
 }
 
 // judge compares the two.
