@@ -297,8 +297,9 @@ func TestLetInByABareACK(t *testing.T) {
 		what func(*script)
 	}
 	play := func(taken time.Duration, repeats ...came) outcome.Endpoint {
-		now := time.Duration(0)
-		s := newScript(t, Options{Clock: func() time.Duration { return now }, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+		now, counted := time.Duration(0), false
+		judged := func(Judged) { counted = true }
+		s := newScript(t, Options{Clock: func() time.Duration { return now }, Judged: judged, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
 			switch {
 			case now < letIn:
 				return kernel.Found{Socket: kernel.HalfOpenSocket}
@@ -318,7 +319,7 @@ func TestLetInByABareACK(t *testing.T) {
 			{letIn - roundTrip, (*script).synAck},
 			{letIn, (*script).acked},
 		}, repeats...)
-		for ; now < 3*time.Minute; now += 10 * time.Millisecond {
+		for ; now < 3*time.Minute && !counted; now += 10 * time.Millisecond {
 			for ; len(list) > 0 && list[0].at <= now-lag; list = list[1:] {
 				s.at = list[0].at
 				list[0].what(s)
