@@ -55,6 +55,10 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	if !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met) {
 		a.enter(t.proofs.takenAt(t.endpoints.of(a).port, a), false)
 	}
+	if a.has(late) && !a.has(wasStalled|counted) && t.proofs.taken(at, t.endpoints.of(a).port, a, kernel.SocketUnknown) {
+		a.signs = a.signs&^late | inside // nothing was dropped that it would have had to send again: the ages of sockets were off
+		a.entered = max(t.proofs.takenAt(t.endpoints.of(a).port, a), 1)
+	}
 	switch {
 	case a.has(inside):
 		return a.admitted(at, taken, t.roundTripOf(a))
