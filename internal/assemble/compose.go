@@ -11,6 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/downstream"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -183,6 +184,13 @@ func (d *Draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *m
 	}
 	if errors.Is(r.WorkersErr, fs.ErrPermission) {
 		d.miss.Add(workersUnseen(key.PID))
+	}
+	if errors.Is(r.WorkersErr, hangs.ErrOthers) {
+		d.miss.Add(model.Unavailable{
+			What: fmt.Sprintf("which connections the polling worker threads of pid %d wait for", key.PID),
+			Why:  hangs.ErrOthers.Error(),
+			How:  "end the processes whose memory or files do not answer, or what serves these (FUSE, NFS)",
+		})
 	}
 	out := *r.Value
 	out.Age = max(0, d.Time.Sub(out.At))

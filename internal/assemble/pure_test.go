@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
@@ -93,4 +96,17 @@ func TestCausesOfDropsThatWait(t *testing.T) {
 	require.Equal(t, drop.Since.Add(causePatience), next.Waits())
 	opt.Final = true
 	require.Len(t, Causes(state, f, opt)[id], 1, "nothing will be")
+}
+
+// That others' memory does not answer is said of a process whose threads were not read for that.
+func TestOthersMemoryHangs(t *testing.T) {
+	f := full(time.Unix(1_700_000_000, 0), 1)
+	java := hostproc.ProcessKey{PID: 42, StartTime: 1}
+	store := facts.NewStore()
+	store.PutProcess(java, f.Time, &model.Process{}, nil)
+	store.PutDownstream(java, facts.Downstream{Value: &model.Downstream{}, WorkersErr: hangs.ErrOthers})
+	f.Processes, f.Downstream = store.View().Processes, store.View().Downstream
+	_, snap := Assemble(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true})
+	require.Contains(t, fmt.Sprint(snap.Unavailable), "polling worker threads of pid 42")
+	require.Contains(t, fmt.Sprint(snap.Unavailable), hangs.ErrOthers.Error())
 }

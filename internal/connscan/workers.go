@@ -39,6 +39,7 @@ func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.Proce
 	if h.workersErr != nil {
 		return nil
 	}
+	h.workersErr = h.workers.Unread
 	s.nameSockets(key.PID, work)
 	return work
 }

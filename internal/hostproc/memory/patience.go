@@ -1,6 +1,10 @@
 package memory
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
+)
 
 const (
 	// deadline is how long one answer may take. From memory that is there, and from swap,
@@ -12,8 +16,9 @@ const (
 	restRatio = 10
 	// After an answer that did not come the owner waits, twice as long each time.
 	rest, restMost = time.Minute, time.Hour
-	// maxChildren bounds the children, those that were given up and have not ended among them.
-	maxChildren = 6
+	// usualChildren and maxChildren bound the children, those that were given up and have not ended among them: some
+	// 3 MiB each. See hangs.Slots.
+	usualChildren, maxChildren = 6, 12
 	// maxHistories bounds the owners that are remembered as slow.
 	maxHistories = 256
 )
@@ -23,7 +28,7 @@ const (
 type patience struct {
 	now       func() time.Time
 	histories map[string]*history // of owners whose memory is being read, or was slow
-	children  int                 // at work or given up
+	children  *hangs.Slots        // at work or given up, one of an owner
 	until     time.Time           // when the next of those that were slow may be read
 }
 
@@ -35,14 +40,17 @@ type history struct {
 }
 
 func newPatience(now func() time.Time) *patience {
-	return &patience{now: now, histories: make(map[string]*history)}
+	return &patience{now: now, histories: make(map[string]*history), children: hangs.NewSlots(1, usualChildren, maxChildren, now)}
 }
 
-// begin takes a child's place for an owner; false where it has to wait.
-func (p *patience) begin(owner string) bool {
+// begin takes a child's slot for an owner, or says why it has to wait.
+func (p *patience) begin(owner string) error {
 	h, now := p.histories[owner], p.now()
-	if p.children == maxChildren || h != nil && (h.reading || now.Before(h.until) || h.slow && now.Before(p.until)) {
-		return false
+	if h != nil && (h.reading || now.Before(h.until) || h.slow && now.Before(p.until)) {
+		return ErrWaits
+	}
+	if err := p.children.Begin(owner); err != nil {
+		return err
 	}
 	if h == nil {
 		p.forget()
@@ -50,11 +58,10 @@ func (p *patience) begin(owner string) bool {
 		p.histories[owner] = h
 	}
 	h.reading = true
-	p.children++
-	return true
+	return nil
 }
 
-// answered takes back the place after an answer that took that long.
+// answered takes back the slot after an answer that took that long.
 func (p *patience) answered(owner string, took time.Duration) {
 	h := p.ended(owner)
 	if took <= slow {
@@ -66,20 +73,21 @@ func (p *patience) answered(owner string, took time.Duration) {
 	p.until = h.until
 }
 
-// failed notes that no answer came. The place is taken until the child has ended.
+// failed notes that no answer came. The slot is taken until the child has ended.
 func (p *patience) failed(owner string) {
 	h := p.histories[owner]
+	p.children.Hung(owner)
 	h.slow = true
 	h.until = p.now().Add(min(rest<<min(h.failures, 10), restMost))
 	h.failures++
 	p.until = p.now().Add(restRatio * deadline)
 }
 
-// ended takes back the place; what is remembered of the owner stays as it was.
+// ended takes back the slot; what is remembered of the owner stays as it was.
 func (p *patience) ended(owner string) *history {
 	h := p.histories[owner]
 	h.reading = false
-	p.children--
+	p.children.End(owner)
 	return h
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 )
 
 func TestPatience(t *testing.T) {
@@ -13,30 +15,30 @@ func TestPatience(t *testing.T) {
 	p := newPatience(func() time.Time { return now })
 	fails := func(owner string) { p.failed(owner); p.ended(owner) }
 
-	require.True(t, p.begin("a"))
-	require.False(t, p.begin("a"), "one child for each owner")
-	require.True(t, p.begin("b"))
+	require.NoError(t, p.begin("a"))
+	require.ErrorIs(t, p.begin("a"), ErrWaits, "one child for each owner")
+	require.NoError(t, p.begin("b"))
 	p.answered("b", time.Millisecond)
 	require.Len(t, p.histories, 1, "who is fast is forgotten")
 
 	fails("a") // again a minute later, then after two
 	for _, wait := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
 		now = now.Add(wait - 1)
-		require.False(t, p.begin("a"))
+		require.ErrorIs(t, p.begin("a"), ErrWaits)
 		now = now.Add(1)
-		require.True(t, p.begin("a"))
+		require.NoError(t, p.begin("a"))
 		fails("a")
 	}
 	for range 100 {
 		now = now.Add(time.Hour)
-		require.True(t, p.begin("a"), "an hour at most")
+		require.NoError(t, p.begin("a"), "an hour at most")
 		fails("a")
 	}
 	now = now.Add(time.Hour)
-	require.True(t, p.begin("a"))
+	require.NoError(t, p.begin("a"))
 	p.answered("a", time.Millisecond)
 	require.Empty(t, p.histories)
-	require.Zero(t, p.children)
+	require.Zero(t, p.children.Taken())
 }
 
 // Those that are slow and answer take a tenth of the time, all together.
@@ -46,39 +48,59 @@ func TestSlowAnswers(t *testing.T) {
 	var lost, all time.Duration
 	for range 10_000 {
 		for owner := range 50 {
-			if name := fmt.Sprint(owner); p.begin(name) {
+			if name := fmt.Sprint(owner); p.begin(name) == nil {
 				now, all, lost = now.Add(400*time.Millisecond), all+400*time.Millisecond, lost+400*time.Millisecond
 				p.answered(name, 400*time.Millisecond)
 			}
 		}
-		require.True(t, p.begin("fast"), "who is not slow never waits")
+		require.NoError(t, p.begin("fast"), "who is not slow never waits")
 		p.answered("fast", time.Millisecond)
 		now, all = now.Add(10*time.Millisecond), all+10*time.Millisecond
 	}
 	require.Less(t, lost-50*400*time.Millisecond, all/10, "but for the first of each")
 }
 
+// Six owners whose memory never answers stop nobody else's readings.
+func TestOthersMemoryNeverAnswers(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := newPatience(func() time.Time { return now })
+	hang := func(owner int) {
+		require.NoError(t, p.begin(fmt.Sprint(owner)))
+		p.failed(fmt.Sprint(owner)) // and its child never ends
+	}
+	for owner := range usualChildren {
+		hang(owner)
+	}
+	for range 100 {
+		require.NoError(t, p.begin("honest"))
+		p.answered("honest", time.Millisecond)
+		now = now.Add(time.Minute)
+	}
+	for owner := usualChildren; owner < maxChildren; owner++ {
+		hang(owner)
+	}
+	require.ErrorIs(t, p.begin("honest"), hangs.ErrOthers, "and it is not said that its own does not answer")
+	p.ended("0")
+	require.NoError(t, p.begin("honest"))
+}
+
 // Whoever they are, no more children stand still than there may be, and no more owners are remembered.
 func TestPatienceByChurn(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newPatience(func() time.Time { return now })
-	for n := range 10_000 {
+	for n := range maxChildren {
+		require.NoError(t, p.begin(fmt.Sprint(n)))
+		p.failed(fmt.Sprint(n)) // and its child never ends
+	}
+	require.ErrorIs(t, p.begin("one more"), hangs.ErrOthers)
+	p.ended("0")
+	for n := maxChildren; n < 10_000; n++ {
 		owner := fmt.Sprint(n)
-		if n < 2*maxChildren {
-			require.Equal(t, n < maxChildren, p.begin(owner))
-			if n < maxChildren {
-				p.failed(owner) // and its child never ends
-			}
-			continue
-		}
-		if n == 2*maxChildren {
-			p.ended("0")
-		}
-		require.True(t, p.begin(owner))
+		require.NoError(t, p.begin(owner))
 		p.answered(owner, time.Second)
 		require.LessOrEqual(t, len(p.histories), maxHistories)
 	}
-	require.Equal(t, maxChildren-1, p.children)
+	require.Equal(t, maxChildren-1, p.children.Taken())
 	for n := 1; n < maxChildren; n++ {
 		require.Contains(t, p.histories, fmt.Sprint(n), "those with a child are not forgotten")
 	}

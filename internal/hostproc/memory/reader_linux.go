@@ -17,9 +17,6 @@ const (
 	idleAfter = time.Minute
 )
 
-// ErrWaits is a reading whose turn comes later.
-var ErrWaits = errors.New("this memory, or that of other processes of its user or container, did not answer; it is asked again later")
-
 // Reader has the memory of processes read by a child process. It is safe for
 // concurrent use: who is slow is waited for by nobody else.
 type Reader struct {
@@ -73,9 +70,13 @@ func (r *Reader) read(owner string, f *os.File, at []int64, size int) ([][]byte,
 // take has a child for an owner: the one that is free, or a new one.
 func (r *Reader) take(owner string) (*child, error) {
 	r.mu.Lock()
-	if time.Since(r.broken) < retryAfter || !r.patience.begin(owner) {
+	err := ErrWaits
+	if time.Since(r.broken) >= retryAfter {
+		err = r.patience.begin(owner)
+	}
+	if err != nil {
 		r.mu.Unlock()
-		return nil, ErrWaits
+		return nil, err
 	}
 	c := r.free
 	r.free = nil
@@ -83,7 +84,7 @@ func (r *Reader) take(owner string) (*child, error) {
 	if c != nil && c.idle.Stop() {
 		return c, nil
 	}
-	c, err := startChild(r.command(), time.Now().Add(startsWithin))
+	c, err = startChild(r.command(), time.Now().Add(startsWithin))
 	if err == nil {
 		return c, nil
 	}
@@ -107,7 +108,7 @@ func (r *Reader) putBack(owner string, c *child, took time.Duration) {
 	c.idle = time.AfterFunc(idleAfter, c.end)
 }
 
-// giveUp leaves a child to itself, and takes its place back when it has ended.
+// giveUp leaves a child to itself, and takes its slot back when it has ended.
 func (r *Reader) giveUp(owner string, c *child) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

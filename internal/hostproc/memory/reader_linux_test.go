@@ -79,7 +79,7 @@ func TestMemoryThatNeverAnswers(t *testing.T) {
 	ended := func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		return r.patience.children == 0
+		return r.patience.children.Taken() == 0
 	}
 	require.Never(t, ended, 200*time.Millisecond, 10*time.Millisecond, "SIGKILL does not end what stands still")
 	mapped.End()
@@ -105,7 +105,7 @@ func TestChildThatEnds(t *testing.T) {
 	r.Close()
 	require.Error(t, read())
 	require.ErrorIs(t, read(), ErrWaits)
-	require.Zero(t, r.patience.children)
+	require.Zero(t, r.patience.children.Taken())
 }
 
 // The answer of a child that was taken over is bounded and checked.

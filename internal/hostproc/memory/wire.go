@@ -5,8 +5,13 @@ import (
 	"errors"
 )
 
-// ErrNoAnswer is memory that did not answer in time.
-var ErrNoAnswer = errors.New("this memory did not answer")
+// Why nothing was read, beside hangs.ErrOthers.
+var (
+	// ErrNoAnswer is memory that did not answer in time.
+	ErrNoAnswer = errors.New("this memory did not answer")
+	// ErrWaits is a reading whose turn comes later.
+	ErrWaits = errors.New("this memory, or that of other processes of its user or container, did not answer; it is asked again later")
+)
 
 const (
 	// most is how much one request may be answered with (addresses times size), and

@@ -19,6 +19,8 @@ type Workers struct {
 	files   []int          // task/TID/syscall of each, those that are open
 	calls   []numbered     // of the latest reading
 	owner   string         // whose memory it is
+	// Unread is why the latest Calls did not read what its threads poll, nil where it did.
+	Unread error
 }
 
 // numbered is the call of the worker at a place of the list.

@@ -68,7 +68,7 @@ func Calls(fs hostproc.FS, w *Workers, live map[uint32]struct{}, fn func(WorkerC
 		w.files = slices.Repeat([]int{closed}, len(w.TIDs))
 	}
 	r := reading{task: task, numbers: numbers, w: w, fs: fs}
-	w.calls = w.calls[:0]
+	w.calls, w.Unread = w.calls[:0], nil
 	for i := range w.TIDs {
 		call, ok, err := r.call(i)
 		if err != nil {
@@ -131,7 +131,7 @@ func (r *reading) polled() map[int]int {
 	}
 	defer func() { _ = memory.Close() }()
 	words, err := r.fs.ReadAt(r.owner(), memory, at, 4)
-	if err != nil {
+	if r.w.Unread = err; err != nil {
 		return nil
 	}
 	out := make(map[int]int, len(at))

@@ -153,6 +153,7 @@ func TestCallsOfWorkersWhoseMemoryNeverAnswers(t *testing.T) {
 	mapped := proctest.NewMappedFile(t, proctest.PollFD())
 	c := proctest.Start(t, "mapped", mapped.Path, proctest.AsNobody)
 	fs := hostfs.Real(t)
+	var unread error
 	polls := func(fs hostproc.FS) (sockets []uint32) {
 		require.Eventually(t, func() bool {
 			list, err := ListWorkers(fs, c.PID(), []uint16{8080}, nil, nil)
@@ -163,15 +164,18 @@ func TestCallsOfWorkersWhoseMemoryNeverAnswers(t *testing.T) {
 					sockets = append(sockets, c.Socket)
 				}
 			}))
+			unread = list.Unread
 			return len(sockets) == 1
 		}, time.Minute, time.Millisecond)
 		return sockets
 	}
 	require.NotZero(t, polls(fs)[0], "as long as it answers")
+	require.NoError(t, unread)
 	mapped.Silence(t)
 	require.Zero(t, polls(fs.WithMemory(nil))[0])
 	var who asked
 	require.Zero(t, polls(fs.WithMemory(&who))[0])
+	require.ErrorIs(t, unread, os.ErrDeadlineExceeded, "and it is known why")
 	require.Equal(t, fmt.Sprintf("uid %d /proc/%d/mem [%s] 4", proctest.Nobody, c.PID(), c.Lines[0]), who[len(who)-1])
 	require.Eventually(t, func() bool { return proctest.Blocked(os.Getpid()) == 0 }, time.Minute, time.Millisecond)
 }

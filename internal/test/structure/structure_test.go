@@ -21,7 +21,7 @@ func downwards() []string {
 		"diagnosis/findings", "diagnosis/reading", "diagnosis/symptoms", "diagnosis/words", "discovery", "discovery/bounded", "discovery/examine", "discovery/match",
 		"discovery/springboot", "discovery/springboot/classpath", "discovery/springboot/configdata", "discovery/springboot/launch",
 		"discovery/springboot/properties", "evidence", "evidence/reader", "facts", "handshake", "handshake/packet", "handshake/tap",
-		"hostproc", "hostproc/cgroup", "hostproc/hsperf", "hostproc/memory", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
+		"hostproc", "hostproc/cgroup", "hostproc/hangs", "hostproc/hsperf", "hostproc/memory", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
 		"hostproc/threads", "incident", "incident/recording", "incident/story", "losses", "model", "namespace", "owner",
 		"render", "render/planreport", "render/runreport", "render/term", "render/watch", "schedule", "sockdiag", "watchlist",
 	}
