@@ -125,11 +125,11 @@ func TestChildHasNoPowersOfOurs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
 			require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
-			children := &examine.Children{Deadline: time.Minute, Command: func() *exec.Cmd {
+			children := examine.StartedBy(time.Minute, func() *exec.Cmd {
 				cmd := exec.Command("/proc/self/exe", childArgument)
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: caps}
 				return cmd
-			}}
+			})
 			d := NewDiscoverer(hostfs.Real(t), WithExaminer(children))
 			c, unavailable := only(t, d, private, 8080)
 			require.Nil(t, c.MaxThreads)

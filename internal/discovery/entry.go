@@ -11,6 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
@@ -128,7 +129,7 @@ func (d *Discoverer) examine(e *entry) (first <-chan struct{}) {
 		go func() {
 			defer close(done)
 			if !d.turns.Take(context.Background(), e.Owner) {
-				d.absorb(e, nil, jvmFile{}, examine.ErrOthersHang)
+				d.absorb(e, nil, jvmFile{}, hangs.ErrOthers)
 				return
 			}
 			result, data, err := d.examiner.Examine(context.Background(), e.Request)
@@ -149,7 +150,7 @@ func (d *Discoverer) absorb(e *entry, result *examine.Examination, jvm jvmFile, 
 	e.jvm.replace(jvm)
 	now := d.now()
 	e.underway = nil
-	if errors.Is(err, examine.ErrOthersHang) {
+	if errors.Is(err, hangs.ErrOthers) {
 		e.trouble, e.due = err, now.Add(othersRetry)
 		return
 	}

@@ -20,14 +20,14 @@ import (
 func TestPrivateFilesWithTheDaemonSetsCapabilities(t *testing.T) {
 	private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
 	require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
-	children := &examine.Children{Deadline: time.Minute, Command: func() *exec.Cmd {
+	children := examine.StartedBy(time.Minute, func() *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe", childArgument)
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
 			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETUID, unix.CAP_SETGID},
 		}
 		return cmd
-	}}
+	})
 	c, _ := only(t, NewDiscoverer(hostfs.Real(t), WithExaminer(children)), private, 8080)
 	require.NotNil(t, c.MaxThreads)
 	require.Equal(t, 42, c.MaxThreads.Value)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -67,8 +68,8 @@ func TestExaminationsTakeTurns(t *testing.T) {
 func TestOthersHang(t *testing.T) {
 	d := NewDiscoverer(hostfs.Real(t))
 	e := d.entry(1, 1)
-	d.absorb(e, nil, jvmFile{}, examine.ErrOthersHang)
+	d.absorb(e, nil, jvmFile{}, hangs.ErrOthers)
 	require.Zero(t, e.failures)
 	require.LessOrEqual(t, e.due.Sub(d.now()), othersRetry)
-	require.ErrorIs(t, e.trouble, examine.ErrOthersHang)
+	require.ErrorIs(t, e.trouble, hangs.ErrOthers)
 }

@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/shares"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 )
 
 // What one examination may take; see Serve.
@@ -23,10 +23,10 @@ const (
 	childFiles    = 1024
 	// childHeap lets the garbage collector work before the memory ends.
 	childHeap = "GOMEMLIMIT=48MiB"
-	// maxAbandoned bounds the children that were killed and have not ended, some 10 MiB each: a
-	// file system that does not answer makes even SIGKILL wait. ofOneOwner: of whose processes they read.
-	maxAbandoned = 4
-	ofOneOwner   = 2
+	// usualChildren and maxChildren bound the children, those among them that were killed and have not ended, some
+	// 10 MiB each: a file system that does not answer makes even SIGKILL wait. ofOneOwner: of whose processes they
+	// read. See hangs.Slots.
+	usualChildren, maxChildren, ofOneOwner = 4, 6, 2
 	// endsWithin is how long the end of a killed child is waited for.
 	endsWithin = 100 * time.Millisecond
 	maxCrash   = 4 << 10 // bytes of what a child that crashes says
@@ -38,57 +38,52 @@ var (
 	errCPU       = fmt.Errorf("reading it took more than %v of CPU time", childCPU)
 	errMemory    = fmt.Errorf("reading it took more than %d MiB of memory", childMemory>>20)
 	errAbandoned = errors.New("reading its files hangs, or those of other processes of its user or container; no more is begun until that ends")
-	// ErrOthersHang is no failure of the process.
-	ErrOthersHang = errors.New("reading the files of other users' processes hangs; this one's turn comes when that ends")
 )
-
-// mayBegin says why no more may be begun for an owner, nil where it may.
-func mayBegin(abandoned *shares.Counts, owner string) error {
-	all, its := abandoned.Of(owner)
-	if its >= ofOneOwner {
-		return errAbandoned
-	} else if all >= maxAbandoned {
-		return ErrOthersHang
-	}
-	return nil
-}
 
 // Children examine processes, each in a child process of its own that has given
 // up everything before it reads what a stranger wrote. They are not waited for
 // beyond their deadline, not even for their end.
 type Children struct {
-	Command   func() *exec.Cmd // makes one that ends in Serve
-	Deadline  time.Duration    // of one examination
-	abandoned shares.Counts
+	command  func() *exec.Cmd
+	Deadline time.Duration // of one examination
+	slots    *hangs.Slots  // of those at work or abandoned
 }
 
 // NewChildren takes the command that ends in Serve.
 func NewChildren(path string, args ...string) *Children {
-	return &Children{Deadline: childDeadline, Command: func() *exec.Cmd {
+	return StartedBy(childDeadline, func() *exec.Cmd {
 		cmd := exec.Command(path, args...) //nolint:noctx // what waits for a context could wait for ever
 		cmd.Args[0] = "tcpdiag"
 		cmd.Env = []string{"GOMAXPROCS=1", "GOTRACEBACK=none", childHeap}
 		return cmd
-	}}
+	})
 }
 
-// Examine starts a child for one process.
+// StartedBy takes what makes a command that ends in Serve, and the deadline of one examination.
+func StartedBy(deadline time.Duration, command func() *exec.Cmd) *Children {
+	return &Children{command: command, Deadline: deadline, slots: hangs.NewSlots(ofOneOwner, usualChildren, maxChildren, time.Now)}
+}
+
+// Examine starts a child for one process. hangs.ErrOthers is no failure of the process.
 func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
-	if err := mayBegin(&c.abandoned, r.Owner); err != nil {
+	if err := c.slots.Begin(r.Owner); errors.Is(err, hangs.ErrBefore) {
+		return nil, PerfData{}, errAbandoned
+	} else if err != nil {
 		return nil, PerfData{}, err
 	}
 	// The kernel kills a child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	child, err := startChild(c.Command(), r)
+	child, err := startChild(c.command(), r)
 	if err != nil {
+		c.slots.End(r.Owner)
 		return nil, PerfData{}, fmt.Errorf("discovery: %w", err)
 	}
 	_ = child.answer.SetReadDeadline(time.Now().Add(c.Deadline))
 	result, err := decode(child.answer)
 	data := received(child.passage)
 	_ = child.passage.Close()
-	ended := child.end(&c.abandoned, r.Owner)
+	ended := child.end(c.slots, r.Owner)
 	if err != nil {
 		err = child.reason(err, ended)
 	}
@@ -143,25 +138,27 @@ func startChild(cmd *exec.Cmd, r Request) (*child, error) {
 }
 
 // end kills a child and says whether it has ended. One that does not is left to
-// itself, and counted until it does.
-func (c *child) end(abandoned *shares.Counts, owner string) bool {
+// itself, and has its slot until it does.
+func (c *child) end(slots *hangs.Slots, owner string) bool {
 	defer func() { _ = c.answer.Close() }()
 	go func() {
 		_ = c.cmd.Wait()
 		close(c.ended)
 	}()
-	if c.wait(endsWithin) {
+	ended := c.wait(endsWithin)
+	if !ended {
+		_ = c.cmd.Process.Kill()
+		c.killed = true
+		ended = c.wait(endsWithin)
+	}
+	if ended {
+		slots.End(owner)
 		return true
 	}
-	_ = c.cmd.Process.Kill()
-	c.killed = true
-	if c.wait(endsWithin) {
-		return true
-	}
-	abandoned.Add(owner, 1)
+	slots.Hung(owner)
 	go func() {
 		<-c.ended
-		abandoned.Add(owner, -1)
+		slots.End(owner)
 		_ = c.crash.Close()
 	}()
 	return false

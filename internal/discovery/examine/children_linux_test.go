@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // shell are children that do what a script says.
 func shell(script string) *Children {
-	return &Children{Deadline: time.Minute, Command: func() *exec.Cmd { return exec.Command("/bin/sh", "-c", script) }}
+	return StartedBy(time.Minute, func() *exec.Cmd { return exec.Command("/bin/sh", "-c", script) })
 }
 
 // Whatever a child does, it is over within its deadline, and what it said is
@@ -47,21 +48,35 @@ func TestChildThatIsSilent(t *testing.T) {
 	children.Deadline = 100 * time.Millisecond
 	_, _, err := children.Examine(t.Context(), Request{PID: 1, StartTime: 1})
 	require.ErrorIs(t, err, errDeadline)
-	all, _ := children.abandoned.Of("")
-	require.Zero(t, all)
+	require.Zero(t, children.slots.Taken())
 	require.Eventually(t, func() bool { return proctest.OpenFiles(t) <= before }, time.Minute, time.Millisecond, "those of other tests may be closed meanwhile")
 }
 
-// When too many have not ended, no more are started.
+// Two owners whose files hang stop nobody else's examinations, and the children that hang are bounded all the same.
 func TestAbandonedChildrenAreBounded(t *testing.T) {
-	children := &Children{Command: func() *exec.Cmd { panic("started") }}
-	children.abandoned.Add("uid 1", ofOneOwner)
-	_, _, err := children.Examine(t.Context(), Request{1, 1, "uid 1"})
-	require.ErrorIs(t, err, errAbandoned)
-	require.NoError(t, mayBegin(&children.abandoned, "uid 2"), "others' are begun")
-	children.abandoned.Add("uid 2", ofOneOwner)
-	_, _, err = children.Examine(t.Context(), Request{1, 1, "uid 3"})
-	require.ErrorIs(t, err, ErrOthersHang, "and it is not said that its own files hang")
-	children.abandoned.Add("uid 2", -ofOneOwner)
-	require.NoError(t, mayBegin(&children.abandoned, "uid 3"))
+	children := shell("cat >/dev/null; exit 3")
+	hang := func(owner string) {
+		require.NoError(t, children.slots.Begin(owner))
+		children.slots.Hung(owner)
+	}
+	begins := func(owner string) error {
+		_, _, err := children.Examine(t.Context(), Request{1, 1, owner})
+		return err
+	}
+	for range ofOneOwner {
+		hang("uid 1")
+		hang("uid 2")
+	}
+	require.ErrorIs(t, begins("uid 1"), errAbandoned)
+	for range 3 {
+		require.ErrorContains(t, begins("uid 3"), "exit status 3", "others' are begun")
+	}
+	hang("uid 4")
+	hang("uid 5")
+	require.ErrorIs(t, begins("uid 3"), hangs.ErrOthers, "and it is not said that its own files hang")
+	children.slots.End("uid 2")
+	require.ErrorContains(t, begins("uid 3"), "exit status 3")
+	children.command = func() *exec.Cmd { return exec.Command("/nonexistent") }
+	require.Error(t, begins("uid 3"))
+	require.Equal(t, maxChildren-1, children.slots.Taken(), "who does not start has no slot")
 }
