@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 )
 
 // endpoint is an address and port, with its clients: those that are open, and the account of the others.
@@ -106,7 +107,8 @@ type endpointKey struct {
 type endpoints struct {
 	list     []*endpoint
 	byAddr   map[endpointKey]uint16
-	unused   []uint16    // indices
+	unused   []uint16 // indices
+	holdings room.Holdings
 	recent   endpointKey // the latest that was looked for, as most are the same
 	recentAt uint16      // its index
 }
@@ -153,6 +155,7 @@ func (es *endpoints) obtain(a packet.Addr, port uint16) (i uint16) {
 		es.byAddr = make(map[endpointKey]uint16)
 	}
 	es.byAddr[endpointKey{a, port}] = i
+	es.holdings.Assign(i, port)
 	return i
 }
 

@@ -11,7 +11,7 @@ func (t *Tracker) Observe(at time.Duration, s *packet.Segment) {
 	t.now = max(t.now, at)
 	switch s.Flags & (packet.FlagSYN | packet.FlagACK | packet.FlagRST) {
 	case packet.FlagSYN:
-		if s.Incoming && t.scope.follows(s.DstPort) {
+		if s.Incoming && t.scope.Follows(s.DstPort) {
 			t.syn(at, s)
 		}
 	case packet.FlagSYN | packet.FlagACK:
@@ -81,14 +81,14 @@ func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
 }
 
 func (t *Tracker) fromClient(s *packet.Segment) int32 {
-	if !s.Incoming || !t.scope.follows(s.DstPort) {
+	if !s.Incoming || !t.scope.Follows(s.DstPort) {
 		return none
 	}
 	return t.find(s.Src, s.SrcPort, s.Dst, s.DstPort)
 }
 
 func (t *Tracker) fromServer(s *packet.Segment) int32 {
-	if !s.Outgoing || !t.scope.follows(s.SrcPort) {
+	if !s.Outgoing || !t.scope.Follows(s.SrcPort) {
 		return none
 	}
 	return t.find(s.Dst, s.DstPort, s.Src, s.SrcPort)
@@ -103,7 +103,7 @@ func (t *Tracker) find(client packet.Addr, clientPort uint16, server packet.Addr
 }
 
 func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
-	if !t.scope.isLocal(s) {
+	if !t.scope.IsLocal(s) {
 		t.foreign++
 		return
 	}
@@ -146,6 +146,9 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 	e := t.endpoints.list[k.endpoint]
 	i := t.table.add(k, at)
+	if i == none && t.makeRoom(at, k.endpoint) {
+		i = t.table.add(k, at)
+	}
 	if i == none {
 		t.sketch(at, e, k, s.Seq)
 		return
@@ -163,6 +166,23 @@ func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 	t.table.move(i, deadline)
 	a.at = a.stage()
 	e.open[a.at]++
+}
+
+// makeRoom ends an attempt of the endpoint that has most, if that is more than the newcomer would have, so that the flood of
+// one listener turns out no client of another.
+func (t *Tracker) makeRoom(at time.Duration, newcomer uint16) bool {
+	i := t.table.surplus(newcomer)
+	if i == none {
+		return false
+	}
+	a := t.table.at(i)
+	k := key{a.client, a.clientPort, a.endpoint}
+	if _, again := t.ended.FirstSYN(t.name(&k, a.isn)); !again && !a.has(counted) {
+		t.sketch(at, t.endpoints.of(a), &k, a.isn)
+	}
+	t.drop(a)
+	t.table.remove(i)
+	return true
 }
 
 // sketch counts a client for which there is no room.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
@@ -49,8 +50,8 @@ func (d drops) between(port uint16, from, to time.Duration) bool {
 }
 
 // forget leaves out the ports that are not followed any more.
-func (d drops) forget(s *scope) {
-	maps.DeleteFunc(d, func(port uint16, _ *recall.Marks) bool { return port != 0 && !s.follows(port) })
+func (d drops) forget(s *packet.Scope) {
+	maps.DeleteFunc(d, func(port uint16, _ *recall.Marks) bool { return port != 0 && !s.Follows(port) })
 }
 
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 )
 
 // key is what names an attempt among those that are open: a client that uses
@@ -30,21 +31,24 @@ const (
 // time at which they are to be judged. Memory is taken with the first attempt,
 // grows in steps and is given back when nothing is open.
 type table struct {
-	limit  int
-	open   int
-	chunks [][]attempt
-	free   int32 // list of unused attempts, by chain
-	used   int32 // attempts ever handed out since the last release
+	limit    int
+	holdings *room.Holdings // of it
+	open     int
+	chunks   [][]attempt
+	free     int32 // list of unused attempts, by chain
+	used     int32 // attempts ever handed out since the last release
 
 	seed    maphash.Seed // nobody can choose addresses that collide
 	buckets []int32      // index: a power of two
 
 	wheel  []int32 // lists by deadline, nil before the first
 	cursor int64   // ticks that have been judged
+
+	hand int32 // the latest that was looked at to make room
 }
 
-func newTable(limit int) *table {
-	t := &table{limit: limit, seed: maphash.MakeSeed()}
+func newTable(limit int, holdings *room.Holdings) *table {
+	t := &table{limit: limit, holdings: holdings, seed: maphash.MakeSeed()}
 	t.release()
 	return t
 }
@@ -97,8 +101,24 @@ func (t *table) add(k *key, deadline time.Duration) int32 {
 	b := t.bucket(k)
 	a.chain, *b = *b, i
 	t.open++
+	t.holdings.Add(k.endpoint, 1)
 	t.link(i, deadline)
 	return i
+}
+
+// mostTried bounds how many attempts are looked at for one that makes room.
+const mostTried = 1024
+
+// surplus is an attempt that has to make room for one of an endpoint, as the table is full, or none.
+func (t *table) surplus(newcomer uint16) int32 {
+	greediest, ok := t.holdings.Greediest(newcomer)
+	for n := 0; ok && n < mostTried; n++ {
+		t.hand = (t.hand + 1) % t.used
+		if t.at(t.hand).endpoint == greediest {
+			return t.hand
+		}
+	}
+	return none
 }
 
 func (t *table) take() int32 {
@@ -148,6 +168,7 @@ func (t *table) remove(i int32) {
 	a.signs &^= asking // its place is nobody's
 	a.chain, t.free = t.free, i
 	t.open--
+	t.holdings.Add(a.endpoint, -1)
 	switch {
 	case t.open == 0 && len(t.chunks) > minChunks:
 		t.release()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
@@ -44,7 +45,7 @@ type Tracker struct {
 	present time.Duration        // when it was last asked
 	clock   func() time.Duration // Options.Clock
 	quick   int                  // questions about those that end, since the last Ask
-	scope   scope
+	scope   packet.Scope
 	now     time.Duration
 
 	table     *table
@@ -67,24 +68,25 @@ type Tracker struct {
 
 // NewTracker makes a tracker that follows no port yet.
 func NewTracker(o Options) *Tracker {
-	return &Tracker{
+	t := &Tracker{
 		proofs: proofs{retries: uint8(min(max(cmp.Or(o.SynAckRetries, defaultRetries), 0), 255))},
 		asked:  o.Socket,
 		judged: o.Judged,
 		clock:  o.Clock,
 		latest: none,
-		table:  newTable(cmp.Or(o.MaxOpen, defaultMaxOpen)),
 	}
+	t.table = newTable(cmp.Or(o.MaxOpen, defaultMaxOpen), &t.endpoints.holdings)
+	return t
 }
 
 // SetPorts changes the ports that are followed. What is open on others is
 // forgotten without an outcome; their totals are in the next report, the last one.
 func (t *Tracker) SetPorts(ports []uint16) {
-	t.scope.setPorts(ports)
+	t.scope.SetPorts(ports)
 	t.proofs.drops.forget(&t.scope)
 	forgotten := func(a *attempt) bool {
 		e := t.endpoints.of(a)
-		if t.scope.follows(e.port) {
+		if t.scope.Follows(e.port) {
 			return false
 		}
 		e.open[a.at]--
@@ -97,7 +99,7 @@ func (t *Tracker) SetPorts(ports []uint16) {
 // SetLocal says which addresses are the namespace's own: packets that it
 // forwards to others are no clients of its. Those of the loopback always are its
 // own.
-func (t *Tracker) SetLocal(addrs []netip.Prefix) { t.scope.setLocal(addrs) }
+func (t *Tracker) SetLocal(addrs []netip.Prefix) { t.scope.SetLocal(addrs) }
 
 // Open is how many attempts are followed at the moment.
 func (t *Tracker) Open() int { return t.table.open }
@@ -195,7 +197,7 @@ func (t *Tracker) Report() []outcome.Endpoint {
 	for _, i := range t.endpoints.byAddr {
 		e := t.endpoints.list[i]
 		reported := e.report(t.now)
-		if reported.Ended = !t.scope.follows(e.port); reported.Ended {
+		if reported.Ended = !t.scope.Follows(e.port); reported.Ended {
 			t.endpoints.forget(e)
 		}
 		out = append(out, reported)

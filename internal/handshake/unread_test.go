@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 )
 
 // oneWayScript is a script whose outgoing packets are not read from its beginning on, and
@@ -323,7 +324,11 @@ func TestProvedOnAPortThatIsNotFollowed(t *testing.T) {
 
 // A table that was large for a while finds its attempts by a small index again.
 func TestIndexShrinks(t *testing.T) {
-	table := newTable(1 << 14)
+	var held room.Holdings
+	for i := range uint16(3) {
+		held.Assign(i, port)
+	}
+	table := newTable(1<<14, &held)
 	k := func(i int) *key { return &key{clientPort: uint16(i), endpoint: uint16(i % 3)} }
 	const many = 10_000
 	for i := range many {

@@ -20,7 +20,7 @@ func downwards() []string {
 		"assemble", "cli", "cli/agentcmd", "cli/command", "cli/runcmd", "clients", "connections", "connscan", "diagnosis", "diagnosis/advice", "diagnosis/causes",
 		"diagnosis/findings", "diagnosis/reading", "diagnosis/symptoms", "diagnosis/words", "discovery", "discovery/bounded", "discovery/examine", "discovery/match",
 		"discovery/springboot", "discovery/springboot/classpath", "discovery/springboot/configdata", "discovery/springboot/launch",
-		"discovery/springboot/properties", "evidence", "evidence/reader", "facts", "handshake", "handshake/packet", "handshake/tap",
+		"discovery/springboot/properties", "evidence", "evidence/reader", "facts", "handshake", "handshake/packet", "handshake/room", "handshake/tap",
 		"hostproc", "hostproc/cgroup", "hostproc/hangs", "hostproc/hsperf", "hostproc/memory", "hostproc/netstat", "hostproc/openfiles", "hostproc/procfile",
 		"hostproc/threads", "incident", "incident/recording", "incident/story", "losses", "model", "namespace", "owner",
 		"render", "render/planreport", "render/runreport", "render/term", "render/watch", "schedule", "sockdiag", "watchlist",
