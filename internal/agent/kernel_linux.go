@@ -16,10 +16,16 @@ func boundBuffers(c net.Conn) {
 	})
 }
 
-// unread is how many bytes the kernel holds that the client's has not taken.
+// unread is how many bytes the kernel holds that the client's has not taken. Of a connection that the
+// client has reset it holds none, but SIOCOUTQ stays as it was.
 func unread(c net.Conn) (n int) {
 	control(c, func(fd int) {
-		if out, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ); err == nil {
+		out, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		if err != nil || out == 0 {
+			return
+		}
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil || info.State != unix.BPF_TCP_CLOSE {
 			n = out
 		}
 	})

@@ -69,11 +69,19 @@ func (c *boundedConn) Close() error {
 
 // drain closes the connection once its client has read everything, or for long enough nothing.
 func (c *boundedConn) drain() {
-	for end := time.Now().Add(maxReading); unread(c.Conn) > 0 && time.Now().Before(end); {
-		time.Sleep(unreadEvery)
-	}
+	untilRead(func() int { return unread(c.Conn) })
 	c.apart()
 	_ = c.shut()
+}
+
+// untilRead waits while less and less is left.
+func untilRead(unread func() int) {
+	for left, end := unread(), time.Now().Add(maxReading); left > 0 && time.Now().Before(end); {
+		time.Sleep(unreadEvery)
+		if n := unread(); n != left {
+			left, end = n, time.Now().Add(maxReading)
+		}
+	}
 }
 
 // shut closes the connection, also while it waits to be read. What is unread goes with it.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -97,6 +99,45 @@ func TestUnreadAnswersOfClosedConnections(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Len(t, got, len(body), "who reads has all of it")
+}
+
+// A client that resets its connection without having read the answer takes up no place any more.
+func TestUnreadAnswersOfResetConnections(t *testing.T) {
+	made := newMakers(testLedger())
+	body := strings.Repeat("x", 60<<10)
+	l, address := boundedServer(t, made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })))
+	var clients []net.Conn
+	for range 20 {
+		c := dialDeaf(t, address)
+		_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		require.NoError(t, err)
+		clients = append(clients, c)
+	}
+	require.Eventually(t, func() bool { return len(heldFor(t, address)) == len(clients) }, time.Minute, time.Millisecond)
+	l.mu.Lock()
+	conns := slices.Collect(maps.Keys(l.conns))
+	l.mu.Unlock()
+	for _, c := range clients {
+		require.NoError(t, c.(*net.TCPConn).SetLinger(0))
+		require.NoError(t, c.Close())
+	}
+	require.Eventually(t, func() bool { return len(heldFor(t, address)) == 0 }, time.Minute, time.Millisecond)
+	for _, c := range conns {
+		require.Zero(t, unread(c.Conn), "the kernel holds nothing of it")
+	}
+	require.Eventually(t, func() bool { return l.held() == 0 }, time.Minute, time.Millisecond)
+}
+
+// Who reads slowly has all of the end of an answer; who stops has ten seconds.
+func TestTheEndOfAnAnswerMayTakeLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		untilRead(func() int { return 5 - int(time.Since(begin)/(9*time.Second)) })
+		require.Equal(t, 45*time.Second, time.Since(begin))
+		begin = time.Now()
+		untilRead(func() int { return 5 })
+		require.Equal(t, maxReading, time.Since(begin))
+	})
 }
 
 // frame is one of HTTP/2.
