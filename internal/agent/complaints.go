@@ -30,7 +30,7 @@ func newErrorLog(l *slog.Logger) *log.Logger {
 // Write implements io.Writer, once for each line.
 func (c *complaints) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
-	if strings.HasPrefix(text, "http: panic serving") {
+	if strings.HasPrefix(text, "http: panic serving") || strings.HasPrefix(text, "http2: panic serving") {
 		c.log.Error("a request failed", "err", text)
 		return len(line), nil
 	}
