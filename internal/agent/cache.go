@@ -46,7 +46,7 @@ func (c *cache) slot(question string) *cachedAnswer {
 		return p
 	}
 	if len(c.answers) == maxCached {
-		maps.DeleteFunc(c.answers, func(_ string, p *cachedAnswer) bool { return c.now().Sub(p.asked) >= cachedFor })
+		c.forget()
 	}
 	p := &cachedAnswer{asked: c.now()}
 	if len(c.answers) < maxCached {
@@ -55,16 +55,27 @@ func (c *cache) slot(question string) *cachedAnswer {
 	return p
 }
 
+// forget leaves out what nobody has asked for lately.
+func (c *cache) forget() {
+	maps.DeleteFunc(c.answers, func(_ string, p *cachedAnswer) bool { return c.now().Sub(p.asked) >= cachedFor })
+}
+
 // holds notes how large an answer is, and reports whether there is room for it.
 func (c *cache) holds(p *cachedAnswer, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.size = 0
-	all := size
-	for _, other := range c.answers {
-		all += other.size
+	room := func() bool {
+		all := size
+		for _, other := range c.answers {
+			all += other.size
+		}
+		return all <= maxCachedBytes
 	}
-	if all > maxCachedBytes {
+	if !room() {
+		c.forget()
+	}
+	if !room() {
 		return false
 	}
 	p.size = size

@@ -79,3 +79,22 @@ func TestCachedAnswersAreBounded(t *testing.T) {
 		require.LessOrEqual(t, held, maxCachedBytes)
 	}
 }
+
+// Large answers that nobody asks for any more take no room.
+func TestOldAnswersMakeRoom(t *testing.T) {
+	m := newMakers(testLedger())
+	now := time.Now()
+	m.cache.now = func() time.Time { return now }
+	made := 0
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { made++; _, _ = w.Write(make([]byte, maxCachedBytes)) })
+	of := &model.Snapshot{}
+	ask := func(q string) {
+		m.cache.make(q, of, h, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	}
+	ask("old")
+	now = now.Add(cachedFor)
+	for range 3 {
+		ask("new")
+	}
+	require.Equal(t, 2, made)
+}
