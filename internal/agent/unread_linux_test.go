@@ -86,12 +86,10 @@ func TestUnreadAnswersOfClosedConnections(t *testing.T) {
 	l, address := boundedServer(t, made.serve(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })))
 	for i := range 4 * maxConnections {
 		_, _ = io.WriteString(dialDeaf(t, address), "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		if i%16 == 0 {
-			require.LessOrEqual(t, len(heldFor(t, address)), maxConnections+1)
+		if i%16 == 15 { // one that is being closed may be there for a moment
+			require.Eventually(t, func() bool { return len(heldFor(t, address)) <= maxConnections }, time.Minute, time.Millisecond)
 		}
 	}
-	time.Sleep(time.Second) // net/http leaves a client half of that to read
-	require.LessOrEqual(t, len(heldFor(t, address)), maxConnections)
 	require.LessOrEqual(t, l.held(), maxConnections)
 	response, err := http.Get("http://" + address)
 	require.NoError(t, err)
