@@ -29,10 +29,10 @@ type Child struct {
 	signals chan os.Signal
 	// Ended has its exit code when it has: its own, 128+n where signal n ended it.
 	Ended chan int
-	// Late has the first SIGINT or SIGTERM that came after that: it is for who stands before the command. The next
+	// Late has the first SIGINT or SIGTERM that came after that was taken: it is for who stands before the command. The next
 	// one has its default action.
 	Late chan os.Signal
-	over atomic.Int64 // when the command ended, in nanoseconds; 0 while it runs
+	over atomic.Int64 // when its end was taken from Ended, in nanoseconds; 0 before that
 }
 
 // sameAs: a signal within this time of the command's end is the one that ended it, as Ctrl-C reaches both.
@@ -59,7 +59,7 @@ func Start(args []string) (*Child, error) {
 	cmd := exec.CommandContext(context.Background(), path, args[1:]...) // nothing ends it but itself and signals
 	cmd.Args[0] = args[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	c := &Child{cmd: cmd, signals: make(chan os.Signal, 8), Ended: make(chan int, 1), Late: make(chan os.Signal, 1)}
+	c := &Child{cmd: cmd, signals: make(chan os.Signal, 8), Ended: make(chan int), Late: make(chan os.Signal, 1)}
 	signal.Notify(c.signals, passedOn()...) // before the start: a signal between the two is not lost
 	if err := cmd.Start(); err != nil {
 		signal.Stop(c.signals)
@@ -68,8 +68,8 @@ func Start(args []string) (*Child, error) {
 	go c.pass()
 	go func() {
 		_ = cmd.Wait()
-		c.over.Store(time.Now().UnixNano())
 		c.Ended <- exitCodeOf(cmd.ProcessState)
+		c.over.Store(time.Now().UnixNano())
 	}()
 	return c, nil
 }
