@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"time"
 
@@ -41,7 +42,10 @@ func (a *archiver) deliver(ctx context.Context, kind, to string, send func(conte
 		data, err := a.spool.read(i)
 		if err == nil {
 			err = send(ctx, i, data)
-		} else { // it was dropped for another
+		} else {
+			if !errors.Is(err, fs.ErrNotExist) { // else it was dropped for another
+				a.spool.drop(i, oneLine(err.Error()))
+			}
 			a.spool.done(i)
 			continue
 		}

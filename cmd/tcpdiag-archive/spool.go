@@ -103,6 +103,7 @@ func (s *spool) list() error {
 	if err != nil {
 		return err
 	}
+	foreign := 0
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == ".tmp" { // was not finished
 			_ = s.root.Remove(e.Name())
@@ -116,12 +117,16 @@ func (s *spool) list() error {
 		i := item{number: n, kind: kind}
 		data, err := s.read(i)
 		if err != nil {
+			foreign++
 			continue
 		}
 		i.size, i.owner = onDisk(int64(len(data))), ownerOf(kind, data)
 		s.items = append(s.items, i)
 		s.used += i.size
 		s.number = max(s.number, n)
+	}
+	if foreign > 0 {
+		s.log.Warn("files in the spool are not sent: they are of another user, others may write to them (as with fsGroup), or they cannot be read", "files", foreign)
 	}
 	s.free = s.number
 	slices.SortFunc(s.items, func(a, b item) int {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -111,6 +113,47 @@ func TestForeignFilesInTheSpool(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "as it was", string(text))
 	require.NoFileExists(t, filepath.Join(other, "new"))
+}
+
+// What others may have written is not sent: that is said, and counted.
+func TestForeignFilesAreSaid(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	open := func() (*spool, *int) {
+		s, err := openSpool(dir, 1<<20, slog.New(slog.NewTextHandler(&log, nil)))
+		require.NoError(t, err)
+		lost := new(int)
+		s.lost = func(string) { *lost++ }
+		return s, lost
+	}
+	s, _ := open()
+	require.NoError(t, s.put(kindEvent, "a", []byte("{}")))
+	require.NoError(t, s.put(kindEvent, "a", []byte("{}")))
+	s.release()
+	for _, i := range s.items {
+		require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o660)) //nolint:gosec // as fsGroup of Kubernetes does
+	}
+	s.close()
+	s, _ = open()
+	require.Zero(t, s.waiting(kindEvent))
+	require.Contains(t, log.String(), "files=2")
+	s.close()
+	for _, name := range []string{"00000000000000000001.event", "00000000000000000002.event"} {
+		require.NoError(t, os.Chmod(filepath.Join(dir, name), 0o600))
+	}
+	s, lost := open()
+	defer s.close()
+	i, ok := s.first(kindEvent, 0)
+	require.True(t, ok)
+	require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o660)) //nolint:gosec // while it waits
+	ctx, cancel := context.WithCancel(t.Context())
+	(&archiver{spool: s, log: quiet(), metrics: newMetrics(s), now: time.Now}).deliver(ctx, kindEvent, "collector", func(_ context.Context, sent item, _ []byte) error {
+		cancel()
+		require.NotEqual(t, i.number, sent.number)
+		return nil
+	})
+	require.Equal(t, 1, *lost)
+	require.Contains(t, log.String(), errForeign.Error())
 }
 
 // A key in the spool that no archiver makes is not written to a store.
