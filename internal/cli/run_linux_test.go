@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
@@ -266,6 +267,29 @@ func TestRunOfARestart(t *testing.T) {
 	require.Nil(t, l.FirstLimit)
 	require.Contains(t, log.String(), "7 were refused")
 	require.NotContains(t, log.String(), "firewall")
+}
+
+// Ctrl-C between two runs: what the first has shown is said.
+func TestRunIsEndedBetweenTwo(t *testing.T) {
+	ns := nettest.Namespace(t)
+	name := filepath.Join(t.TempDir(), "run.json")
+	cmd := ns.Command(os.Args[0], "run", "--repeat", "9", "--port", "8080", "--settle", "0", "--json", name, "--", "true")
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	log, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines, said := bufio.NewScanner(log), []string(nil)
+	for lines.Scan() {
+		said = append(said, lines.Text())
+		if strings.Contains(lines.Text(), "run 1 of 9 is over") {
+			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+		}
+	}
+	_ = cmd.Wait() // the second may have begun, and is ended by it
+	require.NotEqual(t, runcmd.ExitFailed, cmd.ProcessState.ExitCode(), strings.Join(said, "\n"))
+	_, err = api.ReadRun(name)
+	require.NoError(t, err)
 }
 
 // settling is tcpdiag run whose command has ended with 3, and of whose two clients it is not known how they end.

@@ -136,6 +136,9 @@ func (o *runOptions) run(ctx context.Context, log io.Writer, args []string) erro
 	var docs []api.Run
 	for i := range o.repeat {
 		doc, err := o.once(ctx, ended.Done(), log, args)
+		if err != nil && len(docs) > 0 && ended.Err() != nil { // before the next run began: the others are over
+			break
+		}
 		if err != nil {
 			return err
 		}
