@@ -206,8 +206,9 @@ func ruleDropPoint(name string, n uint64) dropPoint {
 
 func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
 	if s.MostlyUnreached() {
+		// tcp[] is for IPv4 alone (pcap-filter(7)): of IPv6 it is the byte of the flags, 13, behind a header of 40.
 		return []model.Step{
-			advice.Command("See how far the SYN-ACKs come: on the machine that this runs on, then towards the clients", phrase.Sprintf("tcpdump -nni any 'src port %v and tcp[tcpflags] & tcp-syn != 0'", s.Now.Port)),
+			advice.Command("See how far the SYN-ACKs come: on the machine that this runs on, then towards the clients", phrase.Sprintf("tcpdump -nni any 'src port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port)),
 			advice.Command("See the firewall rules there (of a pod: its host's), by their counters", "nft list ruleset; iptables-save -c"),
 			advice.Command("See which way the answers take: a stateful firewall that has not seen the SYN drops them", "ip route get CLIENT"),
 		}
