@@ -126,7 +126,7 @@ func (s *spool) list() error {
 		s.number = max(s.number, n)
 	}
 	if foreign > 0 {
-		s.log.Warn("files in the spool are not sent: they are of another user, others may write to them (as with fsGroup), or they cannot be read", "files", foreign)
+		s.log.Warn("files in the spool are not sent: they are of another user, others may write to them, or they cannot be read", "files", foreign)
 	}
 	s.free = s.number
 	slices.SortFunc(s.items, func(a, b item) int {
@@ -263,10 +263,18 @@ func (s *spool) readFile(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	about, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || int(about.Uid) != os.Geteuid() || about.Nlink != 1 {
+	if !ok || !info.Mode().IsRegular() || writtenByOthers(info.Mode().Perm(), about) || int(about.Uid) != os.Geteuid() || about.Nlink != 1 {
 		return nil, fmt.Errorf("%s: %w", name, errForeign)
 	}
 	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// writtenByOthers reports whether they may write to a file. One of the archiver's own groups may: at each start of a pod
+// the kubelet gives the files of a volume to its fsGroup, with the right to write.
+func writtenByOthers(mode fs.FileMode, about *syscall.Stat_t) bool {
+	groups, _ := os.Getgroups()
+	own := int(about.Gid) == os.Getegid() || slices.Contains(groups, int(about.Gid))
+	return mode&0o002 != 0 || mode&0o020 != 0 && !own
 }
 
 // release lets those who send know that there is more: after the cursor was written, so

@@ -131,7 +131,13 @@ func TestForeignFilesAreSaid(t *testing.T) {
 	require.NoError(t, s.put(kindEvent, "a", []byte("{}")))
 	s.release()
 	for _, i := range s.items {
-		require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o660)) //nolint:gosec // as fsGroup of Kubernetes does
+		require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o660)) //nolint:gosec // as fsGroup of Kubernetes does, for the archiver's own group
+	}
+	s.close()
+	s, _ = open()
+	require.Equal(t, 2, s.waiting(kindEvent))
+	for _, i := range s.items {
+		require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o666)) //nolint:gosec // anybody
 	}
 	s.close()
 	s, _ = open()
@@ -145,7 +151,7 @@ func TestForeignFilesAreSaid(t *testing.T) {
 	defer s.close()
 	i, ok := s.first(kindEvent, 0)
 	require.True(t, ok)
-	require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o660)) //nolint:gosec // while it waits
+	require.NoError(t, os.Chmod(filepath.Join(dir, i.name()), 0o666)) //nolint:gosec // while it waits
 	ctx, cancel := context.WithCancel(t.Context())
 	(&archiver{spool: s, log: quiet(), metrics: newMetrics(s), now: time.Now}).deliver(ctx, kindEvent, "collector", func(_ context.Context, sent item, _ []byte) error {
 		cancel()

@@ -88,10 +88,15 @@ func moreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
 	if t.Fraction() == 0 {
 		return 0, ""
 	}
-	const few, young = 5, 15 * time.Second // do not show what a request takes
+	const (
+		few, young = 5, 15 * time.Second // do not show what a request takes
+		most       = 10.                 // times: above it is no number to give
+	)
 	if c := lost.Clients; c != nil && c.Flood == nil && c.PacketsLost == 0 && c.Untracked == 0 && c.Answers.Known && c.Begun >= few {
 		done, settled := c.Answers.Answered+lost.AbandonedRequests, c.Arrivals != nil && c.Arrivals.First >= young
 		switch {
+		case settled && done >= few && 1.25*float64(c.Begun) > most*float64(done):
+			return 0, ""
 		case settled && done >= few && c.Begun > done:
 			return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
 		case s.Shown != nil && (!settled || done < few): // more will be known
