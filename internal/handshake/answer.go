@@ -15,8 +15,7 @@ const (
 	halfPatience = 60 * time.Second
 	// answerMost is the longest time between two questions whether a client was answered.
 	answerMost = 30 * time.Second
-	// unaskedMost is how long one is followed of which nothing comes, and after whose socket
-	// nobody can be asked.
+	// unaskedMost is how long one is followed of which nothing comes, and after whose socket nobody can be asked.
 	unaskedMost = 30 * time.Minute
 )
 
@@ -73,8 +72,7 @@ func (a *attempt) answerKnown(at time.Duration) bool {
 	return at >= a.first+ms(a.ended)+halfPatience
 }
 
-// followLeft looks after one that left without having been let in, as long as its kernel
-// may repeat what it sent.
+// followLeft looks after one that left without having been let in, as long as its kernel may repeat what it sent.
 func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration, done bool) {
 	met := kernel.SocketUnknown
 	if !a.has(late | closed) {

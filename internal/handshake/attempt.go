@@ -87,33 +87,28 @@ func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
 
 // The kernel's timers.
 const (
-	// synAckTimeout is when a SYN-ACK is repeated for the first time
-	// (TCP_TIMEOUT_INIT), as is a SYN; the times double.
+	// synAckTimeout is when a SYN-ACK is repeated for the first time (TCP_TIMEOUT_INIT), as is a SYN; the times double.
 	synAckTimeout = time.Second
 	// slack is for timers that expire late.
 	slack = time.Second
-	// duplicate: a packet passes a bridge, a bond and their members within this
-	// time, and nobody repeats a SYN so soon.
+	// duplicate: a packet passes a bridge, a bond and their members within this time, and nobody repeats a SYN so soon.
 	duplicate = 100 * time.Millisecond
 	// firstPatience is for clients that repeat their first SYN after three seconds
 	// (RFC 1122, 4.2.3.1); Linux does after one.
 	firstPatience = 4 * time.Second
-	// challengedPatience is for a client whose port was used before, while the server
-	// still has that connection: its SYN is answered by a challenge ACK (RFC 5961),
-	// which it resets, and it repeats the SYN at once (TCP_TIMEOUT_MIN in
-	// tcp_rcv_synsent_state_process). Linux without tcp_syn_linear_timeouts (before 6.5)
-	// repeats it 2 s and 6 s later, and the network may lose one of these.
+	// challengedPatience is for a client whose port was used before, while the server still has that connection: its
+	// SYN is answered by a challenge ACK (RFC 5961), which it resets, and it repeats the SYN at once (TCP_TIMEOUT_MIN
+	// in tcp_rcv_synsent_state_process). Linux without tcp_syn_linear_timeouts (before 6.5) repeats it 2 s and 6 s
+	// later, and the network may lose one of these.
 	challengedPatience = 6*time.Second + slack
 	// atOnce is less than any timeout of a SYN (TCP_TIMEOUT_INIT).
 	atOnce = synAckTimeout / 2
-	// maxPatience covers the longest time between two SYNs of Linux with
-	// tcp_syn_retries 6.
+	// maxPatience covers the longest time between two SYNs of Linux with tcp_syn_retries 6.
 	maxPatience = 70 * time.Second
 )
 
-// unanswered: nothing has come back yet, and the latest SYN has no answer. One
-// that comes when the client's host was too slow to take the SYN-ACK is answered
-// by an ACK, or not at all (tcp_check_req), and is not dropped by a queue.
+// unanswered: nothing has come back yet, and the latest SYN has no answer. One that comes when the client's host was
+// too slow to take the SYN-ACK is answered by an ACK, or not at all (tcp_check_req), and is not dropped by a queue.
 func (a *attempt) unanswered() bool { return a.has(owed) && a.replies == 0 && !a.unread() }
 
 // unread: a SYN-ACK may have left that was not read, and nothing has proved it.

@@ -12,10 +12,9 @@ const (
 	// unheardPatience is how long a client that was sent a cookie, and whose answer may not
 	// have been read, has for a sign of life.
 	unheardPatience = maxPatience
-	// stillFor is when a client that repeats its data, at twice the time before each, has
-	// stopped: the next is due when as much time has passed as since its SYN, and this beside
-	// it. Where it was lost on its way, and the client is let in later, that corrects it.
-	// rtoMost is the longest time (TCP_RTO_MAX).
+	// stillFor is when a client that repeats its data, at twice the time before each, has stopped: the next is due when
+	// as much time has passed as since its SYN, and this beside it. Where it was lost on its way, and the client is let
+	// in later, that corrects it. rtoMost is the longest time (TCP_RTO_MAX).
 	rtoMost  = 120 * time.Second
 	stillFor = 10 * time.Second
 	// expired is when a RST that is no socket's answers what the kernel of a client repeats

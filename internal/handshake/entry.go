@@ -91,8 +91,7 @@ func (a *attempt) pending() bool {
 	return a.has(inside) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == outcome.Delayed
 }
 
-// acknowledges takes in what a segment of the client acknowledges, and reports whether it
-// can be of this connection.
+// acknowledges takes in what a segment of the client acknowledges, and reports whether it can be of this connection.
 func (a *attempt) acknowledges(s *packet.Segment, now uint32) bool {
 	switch acked := s.Ack - a.serverISN - 1; {
 	case acked == 0:
@@ -247,9 +246,8 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	return at, true
 }
 
-// rejectedIn is, beside the network's time, how soon a client that is no longer there
-// answers data with a RST (tcp_rcv_state_process, TCP_FIN_WAIT2 and orphans). One that has
-// shut down its side alone (shutdown(2)) takes it.
+// rejectedIn is, beside the network's time, how soon a client that is no longer there answers data with a RST
+// (tcp_rcv_state_process, TCP_FIN_WAIT2 and orphans). One that has shut down its side alone (shutdown(2)) takes it.
 const rejectedIn = 250 * time.Millisecond
 
 // delay is how much later than its handshake takes a client was let in.
@@ -263,9 +261,8 @@ func (a *attempt) letIn() outcome.Outcome {
 	return outcome.Delayed
 }
 
-// leftBefore reports whether a client that was let in late had left before: its FIN
-// follows at once when its data is acknowledged, as it had waited for that, be it that the
-// answer has left by then. One without data waits for nothing.
+// leftBefore reports whether a client that was let in late had left before: its FIN follows at once when its data is
+// acknowledged, as it had waited for that, be it that the answer has left by then. One without data waits for nothing.
 func (a *attempt) leftBefore(roundTrip uint32) bool {
 	taken := a.entered
 	if a.lastIn <= a.ended {

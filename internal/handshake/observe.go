@@ -68,8 +68,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	}
 }
 
-// responds takes in a segment with data of the server: to a client of the subset it is the first
-// byte of its answer.
+// responds takes in a segment with data of the server: to a client of the subset it is the first byte of its answer.
 func (t *Tracker) responds(at time.Duration, a *attempt, s *packet.Segment) {
 	e := t.endpoints.of(a)
 	if s.Payload == 0 || a.replies == 0 || s.Seq != a.serverISN+1 || a.has(timed|finished|left) || !packet.InSubset(a.clientPort, e.port) {
