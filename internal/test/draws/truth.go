@@ -84,7 +84,7 @@ func (d draw) causes(o observed) []string {
 	add(d.handler == "gc" || d.handler == "burn", "cpu_saturated")
 	add((o.queue > s.backlog || o.overflows > 0) && o.free && o.accepting, "slow_accept")
 	add(o.starved >= starvedFrom && o.free, "cpu_saturated")
-	add(busy && 2*o.starved >= float64(s.threads), "cpu_saturated") // as many as half of the threads, by the process's own account
+	add(busy && 2*o.starved >= float64(s.threads), "cpu_saturated")             // as many as half of the threads, by the process's own account
 	add(s.virtual && o.starved >= float64(runtime.NumCPU())/2, "cpu_saturated") // the carriers, which are as many as CPUs
 	add(len(all) == 0 || !o.trouble(s) || d.handler == "half", "")              // who sends half a request has no answer
 	slices.Sort(all)
