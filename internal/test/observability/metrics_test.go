@@ -85,7 +85,7 @@ type selector struct {
 }
 
 func selectors(expr string) []selector {
-	names := regexp.MustCompile(`(?:(\w+)\()?\b((?:[a-z_]+:)?tcpdiag_[a-z0-9_:]+|up|process_[a-z_]+|go_[a-z_]+|ALERTS)\b(?:\{([^}]*)\})?(?:\[([^\]]*)\])?`)
+	names := regexp.MustCompile(`(?:(\w+)\()?\b((?:[a-z_]+:)?tcpdiag_[a-z0-9_:]+|kube_[a-z_]+|up|process_[a-z_]+|go_[a-z_]+|ALERTS)\b(?:\{([^}]*)\})?(?:\[([^\]]*)\])?`)
 	var out []selector
 	for _, m := range names.FindAllStringSubmatch(withoutStrings(expr), -1) {
 		out = append(out, selector{function: m[1], name: m[2], matchers: m[3], ranged: m[4]})
