@@ -225,11 +225,16 @@ func (s *Symptoms) longInService() bool {
 		c.Phases[model.InService] == 0 && c.MostlyRecent()
 }
 
-// WaitsUnseen means that requests on virtual threads may wait for one another, whom no limit of threads holds
-// back, and that it is not known whether those that are let in have their answer.
+// WaitsUnseen means that it is not known whether those that are let in have their answer, and that their requests may
+// wait for one another: on virtual threads, whom no limit holds back, or as most connections are idle just now, and
+// were used a moment ago, while others wait to be let in.
 func (s *Symptoms) WaitsUnseen() bool {
-	c := s.Clients()
-	return reading.VirtualThreads(s.Now) && (c == nil || !c.Answers.Known)
+	if c := s.Clients(); c != nil && c.Answers.Known {
+		return false
+	}
+	c := s.Now.Connections
+	held, known := reading.SlotsInUse(s.Now)
+	return reading.VirtualThreads(s.Now) || known && c != nil && model.MostlyIdle(c.Phases[model.Idle], held) && c.MostlyRecent() && s.Overflowed() > 0
 }
 
 // mostlyAnswered: who closes has only ended its side.
