@@ -23,7 +23,7 @@ func (s *Symptoms) InLongSafepoint() bool {
 	return !s.First && p != nil && p.InSafepoint != nil && *p.InSafepoint >= reading.LongWaiting && (reading.QueueWaits(s.Now) || reading.InHand(s.Now) > 0)
 }
 
-// StandsMostly means that the JVM stands still for so much of the time that whoever it serves waits for that. One
+// StandsMostly means that the JVM stands still for so much of the time that its clients wait for it. One
 // collection of half a second is nothing to warn of: it was for something else, or the heap has no room left.
 func (s *Symptoms) StandsMostly() bool {
 	_, full := reading.HeapFull(s.Now)
