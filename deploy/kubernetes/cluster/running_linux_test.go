@@ -197,7 +197,7 @@ type listener struct {
 		} `json:"max_connections"`
 	}
 	AcceptQueue struct{ Limit int } `json:"accept_queue"`
-	Verdict     struct{ Status string }
+	Verdict     struct{ Status, Cause, Summary string }
 }
 
 // said asks a pod's tcpdiag, through the API server, for its port 8080.
@@ -213,7 +213,7 @@ func (c *cluster) said(t *testing.T, pod core.Pod) listener {
 // requireSeen holds that tcpdiag knows the Tomcat and its limits.
 func requireSeen(t *testing.T, l listener) {
 	t.Helper()
-	require.Equal(t, "ok", l.Verdict.Status)
+	require.Equal(t, "ok", l.Verdict.Status, "%s: %s", l.Verdict.Cause, l.Verdict.Summary)
 	require.NotNil(t, l.Process)
 	require.Equal(t, "java", l.Process.Comm)
 	require.Equal(t, "10.1.59", l.Connector.Version)
