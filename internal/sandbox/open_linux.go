@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OnlyOpen leaves this process nothing but reading in what it has open and is handed: no
-// capability, no other file.
+// OnlyOpen leaves this process nothing but reading in what it has open and is handed by
+// message: no capability, no other file, with any kernel.
 func OnlyOpen(l Limits) error {
 	if err := Limit(l); err != nil {
 		return err
@@ -26,5 +26,5 @@ func OnlyOpen(l Limits) error {
 	if err := DieWithParent(); err != nil {
 		return err
 	}
-	return Confine()
+	return confine(isHanded)
 }

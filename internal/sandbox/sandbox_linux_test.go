@@ -27,6 +27,7 @@ type attempt struct {
 	Limits   Limits
 	Folder   string
 	Do       string
+	OnlyOpen bool // and a file of the folder is handed over
 }
 
 func TestMain(m *testing.M) {
@@ -57,6 +58,9 @@ func (a attempt) run() error {
 			return err
 		}
 	}
+	if a.OnlyOpen {
+		return a.handed(folder)
+	}
 	if err := Limit(a.Limits); err != nil {
 		return err
 	}
@@ -70,6 +74,45 @@ func (a attempt) run() error {
 		return err
 	}
 	return a.do(folder)
+}
+
+// handed has a file waiting in a socket when this process gives up everything.
+func (a attempt) handed(folder *os.File) error {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(filepath.Join(a.Folder, "file"))
+	if err != nil {
+		return err
+	}
+	if err := unix.Sendmsg(ends[0], []byte{0}, unix.UnixRights(int(f.Fd())), nil, 0); err != nil {
+		return err
+	}
+	if err := OnlyOpen(a.Limits); err != nil {
+		return err
+	}
+	if a.Do != "receive" {
+		return a.do(folder)
+	}
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(ends[1], make([]byte, 1), rights, 0)
+	if err != nil {
+		return err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil {
+		return err
+	}
+	list, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return err
+	}
+	text := make([]byte, 5)
+	if _, err := unix.Pread(list[0], text, 0); err != nil || string(text) != "hello" {
+		return fmt.Errorf("%q, %w", text, err)
+	}
+	return nil
 }
 
 func (a attempt) do(folder *os.File) error {
@@ -87,6 +130,15 @@ func (a attempt) do(folder *os.File) error {
 		return nil
 	case "read elsewhere":
 		_, err := os.ReadFile("/etc/passwd")
+		return err
+	case "list":
+		_, err := unix.ReadDirent(int(folder.Fd()), make([]byte, 4096))
+		return err
+	case "follow":
+		_, err := os.Readlink("/proc/self/exe")
+		return err
+	case "receive":
+		_, _, _, _, err := unix.Recvmsg(0, make([]byte, 1), nil, unix.MSG_DONTWAIT) // no socket, where it is asked
 		return err
 	case "write":
 		return os.WriteFile(in("new"), []byte("x"), 0o600)
@@ -168,24 +220,41 @@ func TestConfined(t *testing.T) {
 		identities["another"] = Identity{UID: 12345, GID: 23456, Groups: []uint32{7, 8}}
 	}
 	for who, id := range identities {
-		out, state := try(t, attempt{id, limits, dir, "read"}, nil)
+		out, state := try(t, attempt{id, limits, dir, "read", false}, nil)
 		require.True(t, state.Success(), "%s: %s", who, out)
 		for _, do := range []string{
-			"read elsewhere", "write", "append", "truncate", "remove", "connect", "unix socket", "exec", "fork", "kill", "ptrace", "regain", "mount",
+			"read elsewhere", "receive", "write", "append", "truncate", "remove", "connect", "unix socket", "exec", "fork", "kill", "ptrace", "regain", "mount",
 		} {
-			out, state := try(t, attempt{id, limits, dir, do}, nil)
+			out, state := try(t, attempt{id, limits, dir, do, false}, nil)
 			require.Equal(t, 4, state.ExitCode(), "%s: %s: %s", who, do, out)
 			require.Regexp(t, "permission denied|not permitted", out, "%s: %s", who, do)
 		}
 	}
 }
 
+// A process that is handed what it reads opens nothing, and not because of Landlock (which says "permission denied"),
+// which not every kernel has.
+func TestOnlyOpen(t *testing.T) {
+	limits := Limits{Memory: 64 << 20, CPU: 2, Files: 64}
+	dir := public(t)
+	out, state := try(t, attempt{ourselves(), limits, dir, "receive", true}, nil)
+	require.True(t, state.Success(), out)
+	for _, do := range []string{
+		"read", "read elsewhere", "list", "follow", "write", "append", "truncate", "remove", "connect", "unix socket", "exec", "fork", "kill", "ptrace",
+		"regain", "mount",
+	} {
+		out, state := try(t, attempt{ourselves(), limits, dir, do, true}, nil)
+		require.Equal(t, 4, state.ExitCode(), "%s: %s", do, out)
+		require.Contains(t, out, "not permitted", do)
+	}
+}
+
 func TestLimits(t *testing.T) {
 	dir := public(t)
-	out, state := try(t, attempt{ourselves(), Limits{Memory: 64 << 20, CPU: 60, Files: 64}, dir, "memory"}, nil)
+	out, state := try(t, attempt{ourselves(), Limits{Memory: 64 << 20, CPU: 60, Files: 64}, dir, "memory", false}, nil)
 	require.False(t, state.Success())
 	require.Regexp(t, "out of memory|[Cc]annot allocate|failed to allocate", out)
-	out, state = try(t, attempt{ourselves(), Limits{Memory: 64 << 20, CPU: 1, Files: 64}, dir, "spin"}, nil)
+	out, state = try(t, attempt{ourselves(), Limits{Memory: 64 << 20, CPU: 1, Files: 64}, dir, "spin", false}, nil)
 	require.False(t, state.Success(), out)
 	require.Equal(t, syscall.SIGKILL, state.Sys().(syscall.WaitStatus).Signal(), out)
 	require.Less(t, state.UserTime()+state.SystemTime(), 10*time.Second)
@@ -197,7 +266,7 @@ func TestEndWithin(t *testing.T) {
 	if id.UID == 0 {
 		id = Identity{UID: 12345, GID: 23456}
 	}
-	out, state := try(t, attempt{id, Limits{Memory: 64 << 20, CPU: 60, Files: 64}, public(t), "stop"}, nil)
+	out, state := try(t, attempt{id, Limits{Memory: 64 << 20, CPU: 60, Files: 64}, public(t), "stop", false}, nil)
 	require.Equal(t, syscall.SIGKILL, state.Sys().(syscall.WaitStatus).Signal(), out)
 }
 
@@ -215,12 +284,12 @@ func TestIdentityThatCannotBeTaken(t *testing.T) {
 		"SETUID": {unix.CAP_SETUID}, "SETGID": {unix.CAP_SETGID},
 	} {
 		nobody := &syscall.Credential{Uid: 65534, Gid: 65534}
-		out, state := try(t, attempt{other, limits, dir, "read"}, func(cmd *exec.Cmd) {
+		out, state := try(t, attempt{other, limits, dir, "read", false}, func(cmd *exec.Cmd) {
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: nobody, AmbientCaps: keep}
 		})
 		require.Equal(t, 3, state.ExitCode(), "%s: %s", name, out)
 	}
-	out, state := try(t, attempt{other, limits, dir, "read"}, func(cmd *exec.Cmd) {
+	out, state := try(t, attempt{other, limits, dir, "read", false}, func(cmd *exec.Cmd) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{
 			Credential: &syscall.Credential{Uid: 65534, Gid: 65534}, AmbientCaps: []uintptr{unix.CAP_SETUID, unix.CAP_SETGID},
 		}

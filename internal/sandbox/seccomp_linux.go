@@ -21,15 +21,23 @@ const (
 // writing are the flags of openat(2) that could change anything.
 const writing = unix.O_WRONLY | unix.O_RDWR | unix.O_CREAT | unix.O_TRUNC | unix.O_APPEND | unix.O_TMPFILE&^unix.O_DIRECTORY
 
-// filterCalls lets only the system calls through that reading files and the Go
+// calls are what one kind of child may call beyond what each does.
+type calls int
+
+const (
+	opensFiles calls = iota
+	isHanded         // has no right to open any file
+)
+
+// filterCalls lets only the system calls through that reading and the Go
 // runtime take; all others fail with EPERM. clone3 fails with ENOSYS: a caller that
 // knows it (a C library's threads) falls back to clone, whose flags can be seen.
-func filterCalls() error {
+func filterCalls(kind calls) error {
 	arch, known := architecture()
 	if !known {
 		return nil // an architecture that nothing is proven on
 	}
-	program, err := bpf.Assemble(callFilter(arch, uint32(os.Getpid())))
+	program, err := bpf.Assemble(callFilter(kind, arch, uint32(os.Getpid())))
 	if err != nil {
 		return fmt.Errorf("sandbox: seccomp: %w", err)
 	}
@@ -68,18 +76,25 @@ const (
 
 // callFilter is the filter as a program. A call of another architecture's table,
 // whose numbers mean something else, is denied.
-func callFilter(arch, pid uint32) []bpf.Instruction {
+func callFilter(kind calls, arch, pid uint32) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: callArchitecture, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch, SkipTrue: 1},
 		bpf.RetConstant{Val: deny},
 		bpf.LoadAbsolute{Off: callNumber, Size: 4},
 	}
-	program = append(program, rule(unix.SYS_OPENAT, argument(2, bpf.JumpBitsNotSet, writing)...)...)
 	program = append(program, rule(unix.SYS_CLONE, argument(0, bpf.JumpBitsSet, unix.CLONE_THREAD)...)...)
 	program = append(program, rule(unix.SYS_TGKILL, argument(0, bpf.JumpEqual, pid)...)...)
 	program = append(program, rule(unix.SYS_CLONE3, bpf.RetConstant{Val: absent})...)
-	for _, number := range harmless() {
+	numbers := harmless()
+	switch kind {
+	case opensFiles:
+		program = append(program, rule(unix.SYS_OPENAT, argument(2, bpf.JumpBitsNotSet, writing)...)...)
+		numbers = append(numbers, unix.SYS_READLINKAT, unix.SYS_GETDENTS64, unix.SYS_GETXATTR)
+	case isHanded:
+		numbers = append(numbers, unix.SYS_RECVMSG)
+	}
+	for _, number := range numbers {
 		program = append(program, rule(number, bpf.RetConstant{Val: permit})...)
 	}
 	return append(program, bpf.RetConstant{Val: deny})
@@ -104,8 +119,8 @@ func argument(n uint32, test bpf.JumpTest, value uint32) []bpf.Instruction {
 // library's threads make for themselves.
 func harmless() []uint32 {
 	return []uint32{
-		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_RECVMSG, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_LSEEK,
-		unix.SYS_FSTAT, unix.SYS_FSTATFS, unix.SYS_GETDENTS64, unix.SYS_READLINKAT, unix.SYS_GETXATTR, unix.SYS_FCNTL,
+		unix.SYS_READ, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_LSEEK,
+		unix.SYS_FSTAT, unix.SYS_FSTATFS, unix.SYS_FCNTL,
 		unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_BRK,
 		unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY,
 		unix.SYS_SCHED_YIELD, unix.SYS_SCHED_GETAFFINITY, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_GETRUSAGE,
