@@ -69,6 +69,17 @@ func (c *child) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
+// hasEnded says so of one that was killed while it was idle, say: the next is as good.
+func (c *child) hasEnded() bool {
+	select {
+	case <-c.ended:
+		_ = c.socket.Close()
+		return true
+	default:
+		return false
+	}
+}
+
 // end has a child end, and does not wait for it.
 func (c *child) end() {
 	_ = c.socket.Close()

@@ -14,8 +14,9 @@ const (
 	// others that were slow, wait restRatio times as long, so that a tenth of the time at most is lost to them.
 	slow      = 50 * time.Millisecond
 	restRatio = 10
-	// After an answer that did not come the owner waits, twice as long each time.
-	rest, restMost = time.Minute, time.Hour
+	// After an answer that did not come the owner waits, twice as long each time: restHangs where the child hangs, restEnds
+	// where it has ended.
+	restHangs, restEnds, restMost = time.Minute, time.Second, time.Hour
 	// usualChildren and maxChildren bound the children, those that were given up and have not ended among them: some
 	// 3 MiB each. See hangs.Slots.
 	usualChildren, maxChildren = 6, 12
@@ -68,19 +69,31 @@ func (p *patience) answered(owner string, took time.Duration) {
 		delete(p.histories, owner)
 		return
 	}
-	h.slow = true
-	h.until = p.now().Add(restRatio * took)
-	p.until = h.until
+	p.rests(h, restRatio*took, took)
 }
 
-// failed notes that no answer came. The slot is taken until the child has ended.
-func (p *patience) failed(owner string) {
-	h := p.histories[owner]
+// hangs notes that no answer came. The slot is taken until the child has ended.
+func (p *patience) hangs(owner string) {
 	p.children.Hung(owner)
-	h.slow = true
-	h.until = p.now().Add(min(rest<<min(h.failures, 10), restMost))
+	p.fails(p.histories[owner], restHangs, deadline)
+}
+
+// ends notes that the child has ended instead of an answer, and takes back the slot. To start another takes less than
+// what is slow.
+func (p *patience) ends(owner string) { p.fails(p.ended(owner), restEnds, slow) }
+
+func (p *patience) fails(h *history, rest, took time.Duration) {
+	p.rests(h, min(rest<<min(h.failures, 20), restMost), took)
 	h.failures++
-	p.until = p.now().Add(restRatio * deadline)
+}
+
+// rests has an owner wait that long, and all that were slow as long as it takes that no more than a tenth of the time is lost.
+func (p *patience) rests(h *history, rest, took time.Duration) {
+	h.slow = true
+	h.until = p.now().Add(rest)
+	if all := p.now().Add(restRatio * took); p.until.Before(all) {
+		p.until = all
+	}
 }
 
 // ended takes back the slot; what is remembered of the owner stays as it was.

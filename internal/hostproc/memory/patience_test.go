@@ -13,7 +13,7 @@ import (
 func TestPatience(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newPatience(func() time.Time { return now })
-	fails := func(owner string) { p.failed(owner); p.ended(owner) }
+	fails := func(owner string) { p.hangs(owner); p.ended(owner) }
 
 	require.NoError(t, p.begin("a"))
 	require.ErrorIs(t, p.begin("a"), ErrWaits, "one child for each owner")
@@ -60,13 +60,57 @@ func TestSlowAnswers(t *testing.T) {
 	require.Less(t, lost-50*400*time.Millisecond, all/10, "but for the first of each")
 }
 
+// Children that end at each request are started again after a growing pause, for each owner; all these owners together
+// get ten in five seconds at most, and nobody else waits.
+func TestChildrenThatEnd(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := newPatience(func() time.Time { return now })
+	starts := make(map[string]int)
+	count := func(owner string) {
+		if p.begin(owner) == nil {
+			starts[owner]++
+			p.ends(owner)
+		}
+	}
+	for range 6000 { // a minute
+		count("one")
+		now = now.Add(10 * time.Millisecond)
+	}
+	require.Equal(t, 6, starts["one"], "after 1, 2, 4, 8, 16 and 32 seconds")
+	clear(starts)
+	for range 500 {
+		for owner := range 200 {
+			count(fmt.Sprint(owner))
+		}
+		require.NoError(t, p.begin("honest"))
+		p.answered("honest", time.Millisecond)
+		now = now.Add(10 * time.Millisecond)
+	}
+	again := -200 // the first of each
+	for _, n := range starts {
+		again += n
+	}
+	require.LessOrEqual(t, again, 10)
+	for range 30 {
+		now = now.Add(restMost)
+		count("one")
+	}
+	require.Equal(t, 30, starts["one"], "an hour at most")
+	now = now.Add(restMost)
+	require.NoError(t, p.begin("one"))
+	p.answered("one", time.Millisecond)
+	count("one")
+	now = now.Add(restEnds)
+	require.NoError(t, p.begin("one"), "an answer ends it")
+}
+
 // Six owners whose memory never answers stop nobody else's readings.
 func TestOthersMemoryNeverAnswers(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := newPatience(func() time.Time { return now })
 	hang := func(owner int) {
 		require.NoError(t, p.begin(fmt.Sprint(owner)))
-		p.failed(fmt.Sprint(owner)) // and its child never ends
+		p.hangs(fmt.Sprint(owner)) // and its child never ends
 	}
 	for owner := range usualChildren {
 		hang(owner)
@@ -90,7 +134,7 @@ func TestPatienceByChurn(t *testing.T) {
 	p := newPatience(func() time.Time { return now })
 	for n := range maxChildren {
 		require.NoError(t, p.begin(fmt.Sprint(n)))
-		p.failed(fmt.Sprint(n)) // and its child never ends
+		p.hangs(fmt.Sprint(n)) // and its child never ends
 	}
 	require.ErrorIs(t, p.begin("one more"), hangs.ErrOthers)
 	p.ended("0")

@@ -81,7 +81,7 @@ func (r *Reader) take(owner string) (*child, error) {
 	c := r.free
 	r.free = nil
 	r.mu.Unlock()
-	if c != nil && c.idle.Stop() {
+	if c != nil && c.idle.Stop() && !c.hasEnded() {
 		return c, nil
 	}
 	c, err = startChild(r.command(), time.Now().Add(startsWithin))
@@ -112,7 +112,7 @@ func (r *Reader) putBack(owner string, c *child, took time.Duration) {
 func (r *Reader) giveUp(owner string, c *child) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.patience.failed(owner)
+	r.patience.hangs(owner)
 	c.end()
 	go func() {
 		<-c.ended
@@ -122,11 +122,11 @@ func (r *Reader) giveUp(owner string, c *child) {
 	}()
 }
 
-// lose is for a child that has ended by itself, which is not the owner's doing.
+// lose is for a child that has ended by itself.
 func (r *Reader) lose(owner string, c *child) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.patience.ended(owner)
+	r.patience.ends(owner)
 	c.end()
 }
 

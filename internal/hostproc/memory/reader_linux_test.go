@@ -86,7 +86,7 @@ func TestMemoryThatNeverAnswers(t *testing.T) {
 	require.Eventually(t, ended, time.Minute, time.Millisecond, "it ends when it is answered")
 }
 
-// A child that ends is no failure of the process that it was to read.
+// A child that has ended is replaced, and one that does not start is nobody's failure.
 func TestChildThatEnds(t *testing.T) {
 	r := newReader(t)
 	self := file(t, os.Getpid(), "cmdline")
@@ -99,12 +99,30 @@ func TestChildThatEnds(t *testing.T) {
 	require.NoError(t, read())
 	require.NoError(t, r.free.process.Kill())
 	<-r.free.ended
-	require.Error(t, read())
 	require.NoError(t, read(), "by the next child")
 	r.command = func() *exec.Cmd { return exec.Command("/nonexistent") }
 	r.Close()
 	require.Error(t, read())
 	require.ErrorIs(t, read(), ErrWaits)
+	require.Zero(t, r.patience.children.Taken())
+}
+
+// Children that end at each request are not started without a pause.
+func TestChildThatEndsAtEachRequest(t *testing.T) {
+	r := newReader(t)
+	now, started := time.Unix(0, 0), 0
+	r.patience = newPatience(func() time.Time { return now })
+	r.command = func() *exec.Cmd {
+		started++
+		return exec.Command("/bin/sh", "-c", "printf . >&3")
+	}
+	self := file(t, os.Getpid(), "cmdline")
+	for range 700 { // seven seconds
+		_, err := r.ReadAt("a", self, []int64{0}, 4)
+		require.Error(t, err)
+		now = now.Add(10 * time.Millisecond)
+	}
+	require.Equal(t, 3, started, "after one second, and after two more")
 	require.Zero(t, r.patience.children.Taken())
 }
 
