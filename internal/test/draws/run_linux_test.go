@@ -43,7 +43,10 @@ type watching struct {
 // run is a draw's life.
 func (w *world) run(d draw) outcome {
 	f := d.faultOf()
-	w.draw = d
+	if w.clear != nil {
+		w.clear()
+	}
+	w.clear, w.draw = nil, d
 	if f.fresh {
 		w.start()
 	}
@@ -97,10 +100,13 @@ func (w *world) run(d draw) outcome {
 		w.failed = ended
 	}
 	w.unwind()
-	if f.spoils {
-		w.start()
-	} else if busy := w.drain(); busy > 0 && account.failures(time.Time{}, ended) > 0 {
-		w.failed = time.Now()
+	failed := account.failures(time.Time{}, ended) > 0
+	w.clear = func() {
+		if f.spoils {
+			w.start()
+		} else if busy := w.drain(); busy > 0 && failed {
+			w.failed = time.Now()
+		}
 	}
 	return w.tried(o, s.first)
 }

@@ -19,11 +19,11 @@ func (w *world) try(do step) (text string, worse bool) {
 	if !ok || changed == as {
 		return "", false
 	}
-	defer func() {
+	w.clear = func() {
 		w.draw.server = as
 		w.start()
 		w.settle() // what is counted late is not the next draw's
-	}()
+	}
 	for range 2 {
 		before := w.under(as)
 		after := w.under(changed)

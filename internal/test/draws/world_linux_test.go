@@ -34,6 +34,7 @@ type world struct {
 	far        *far     // where they come from, nil for here
 
 	after  []func()  // what ends with the draw
+	clear  func()    // what the next draw begins with, nil for nothing
 	failed time.Time // when the last client of the draw before got no answer
 }
 
