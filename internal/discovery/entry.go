@@ -33,7 +33,7 @@ const (
 	youngEvery   = 5 * time.Second
 	settledEvery = 5 * time.Minute
 	otherEvery   = time.Hour
-	// The wait after a failure, doubled each time; and where what hangs are others' processes.
+	// The wait after a failure, doubled each time; and where it is others' doing.
 	retryAfter  = time.Minute
 	retryMost   = time.Hour
 	othersRetry = 5 * time.Second
@@ -150,7 +150,7 @@ func (d *Discoverer) absorb(e *entry, result *examine.Examination, jvm jvmFile, 
 	e.jvm.replace(jvm)
 	now := d.now()
 	e.underway = nil
-	if errors.Is(err, hangs.ErrOthers) {
+	if errors.Is(err, hangs.ErrOthers) || errors.Is(err, examine.ErrPaced) {
 		e.trouble, e.due = err, now.Add(othersRetry)
 		return
 	}

@@ -29,7 +29,9 @@ const (
 	usualChildren, maxChildren, ofOneOwner = 4, 6, 2
 	// endsWithin is how long the end of a killed child is waited for.
 	endsWithin = 100 * time.Millisecond
-	maxCrash   = 4 << 10 // bytes of what a child that crashes says
+	// startCost is what it takes this process to start one.
+	startCost = 2 * time.Millisecond
+	maxCrash  = 4 << 10 // bytes of what a child that crashes says
 )
 
 // The ways in which an examination fails for what it took.
@@ -47,6 +49,7 @@ type Children struct {
 	command  func() *exec.Cmd
 	Deadline time.Duration // of one examination
 	slots    *hangs.Slots  // of those at work or abandoned
+	pace     *pace
 }
 
 // NewChildren takes the command that ends in Serve.
@@ -61,11 +64,14 @@ func NewChildren(path string, args ...string) *Children {
 
 // StartedBy takes what makes a command that ends in Serve, and the deadline of one examination.
 func StartedBy(deadline time.Duration, command func() *exec.Cmd) *Children {
-	return &Children{command: command, Deadline: deadline, slots: hangs.NewSlots(ofOneOwner, usualChildren, maxChildren, time.Now)}
+	return &Children{command: command, Deadline: deadline, slots: hangs.NewSlots(ofOneOwner, usualChildren, maxChildren, time.Now), pace: newPace(time.Now)}
 }
 
-// Examine starts a child for one process. hangs.ErrOthers is no failure of the process.
+// Examine starts a child for one process. hangs.ErrOthers and ErrPaced are no failures of the process.
 func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData, error) {
+	if !c.pace.begins(r.Owner) {
+		return nil, PerfData{}, ErrPaced
+	}
 	if err := c.slots.Begin(r.Owner); errors.Is(err, hangs.ErrBefore) {
 		return nil, PerfData{}, errAbandoned
 	} else if err != nil {
@@ -84,6 +90,7 @@ func (c *Children) Examine(_ context.Context, r Request) (*Examination, PerfData
 	data := received(child.passage)
 	_ = child.passage.Close()
 	ended := child.end(c.slots, r.Owner)
+	c.pace.spent(r.Owner, child.cost(ended))
 	if err != nil {
 		err = child.reason(err, ended)
 	}
@@ -162,6 +169,14 @@ func (c *child) end(slots *hangs.Slots, owner string) bool {
 		_ = c.crash.Close()
 	}()
 	return false
+}
+
+// cost is the CPU time that one has taken. One that hangs takes none, and its slot instead.
+func (c *child) cost(ended bool) time.Duration {
+	if !ended {
+		return startCost
+	}
+	return startCost + c.cmd.ProcessState.UserTime() + c.cmd.ProcessState.SystemTime()
 }
 
 func (c *child) wait(d time.Duration) bool {

@@ -1,6 +1,8 @@
 package examine
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"testing"
 	"time"
@@ -79,4 +81,48 @@ func TestAbandonedChildrenAreBounded(t *testing.T) {
 	children.command = func() *exec.Cmd { return exec.Command("/nonexistent") }
 	require.Error(t, begins("uid 3"))
 	require.Equal(t, maxChildren-1, children.slots.Taken(), "who does not start has no slot")
+}
+
+// Who starts one process after the other has a tenth of a core for their examinations; nobody else waits for it.
+func TestExaminationsArePaced(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := newPace(func() time.Time { return now })
+	begun := 0
+	for range 10 * 60 * 50 { // ten minutes, fifty processes a second
+		if p.begins("churn") {
+			begun++
+			p.spent("churn", 20*time.Millisecond)
+		}
+		require.True(t, p.begins("honest"))
+		now = now.Add(20 * time.Millisecond)
+	}
+	require.InDelta(t, (600*pacePart+paceSaved.Seconds())/0.02, begun, 2)
+	now = now.Add(time.Duration(float64(paceSaved) / pacePart))
+	for n := range 10_000 { // owners by churn
+		p.spent(fmt.Sprint(n), 20*time.Millisecond)
+		require.LessOrEqual(t, len(p.paid), maxPaced)
+	}
+	p.spent("churn", paceSaved)
+	for n := range 10_000 {
+		p.spent(fmt.Sprint(n), 20*time.Millisecond)
+	}
+	require.False(t, p.begins("churn"), "who has spent most is not forgotten")
+
+	children := shell("cat >/dev/null; exit 3")
+	children.pace = newPace(func() time.Time { return now })
+	children.pace.saved = 3 * startCost
+	examine := func(owner string) error {
+		_, _, err := children.Examine(t.Context(), Request{1, 1, owner})
+		return err
+	}
+	failed := 0
+	for range 10 {
+		if !errors.Is(examine("churn"), ErrPaced) {
+			failed++
+		}
+	}
+	require.Positive(t, failed)
+	require.LessOrEqual(t, failed, 3)
+	require.ErrorContains(t, examine("honest"), "exit status 3")
+	require.Zero(t, children.slots.Taken())
 }
