@@ -344,6 +344,27 @@ func TestNoSettingsOfATestThatIsTooShort(t *testing.T) {
 	require.NotNil(t, short(0, 60, 0, 60, 0, 60).Settings)
 }
 
+// Five requests one after the other tell how long one takes, as none is in service when the test ends.
+func TestSettingsOfAFewRequestsThatHaveAllEnded(t *testing.T) {
+	few := func(last int) *loadtest.Result {
+		s := begin()
+		for i := range 5 {
+			s.listener.Losses.Clients.Settling = 5 - i // all five have begun
+			s.listener.Verdict = model.Verdict{Status: model.StatusSaturated, Cause: model.CauseMaxThreads}
+			s.second(0, 1)
+			s.second(0, 1)
+			s.listener.Losses.Clients.Settling--
+			s.second(1, 1)
+		}
+		s.second(0, last)
+		return s.result(t)
+	}
+	r := few(0)
+	require.NotNil(t, r.Settings, r.Unplanned)
+	require.InDelta(t, 3, r.Settings.Load.ServiceTime.Seconds(), 0.3)
+	require.Equal(t, "how long a request takes is not known: of 1 in service at a time only 5 ended", few(1).Unplanned)
+}
+
 // Clients that seemed to be lost for a moment, and were all answered, were not.
 func TestNobodyWasLostAfterAll(t *testing.T) {
 	run := func(unanswered uint64) *loadtest.Result {

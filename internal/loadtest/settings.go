@@ -43,7 +43,7 @@ const (
 	slowOver   = 3 * time.Second
 	slowRounds = 4
 	// leastEnded is how many requests have to end, and at least one for each in service: of fewer the time that
-	// one takes is not known.
+	// one takes is not known, unless none began before the run or ended after it.
 	leastEnded = 10
 	// mostSimulated bounds the clients of a simulation: it is run some dozens of times.
 	mostSimulated = 20_000
@@ -220,7 +220,7 @@ func (r *Result) times() (t times, err error) {
 	switch {
 	case all.read < leastBusy || all.busy == 0:
 		return t, fmt.Errorf("the run was too short to know the time in service of a request")
-	case !all.known():
+	case !all.known() && !r.complete(first):
 		return t, fmt.Errorf("how long a request takes is not known: of %.0f in service at a time only %.0f ended", math.Ceil(all.busy/all.read), all.answered)
 	}
 	service, held := all.times()
@@ -230,11 +230,21 @@ func (r *Result) times() (t times, err error) {
 			full.add(r.Course, i)
 		}
 	}
-	if full.read >= leastBusy && full.known() { // fewer readings, and none of them missed what is shorter than the time between
+	if full.read >= leastBusy && (full.known() || r.complete(first)) { // fewer readings, and none of them missed what is shorter than the time between
 		s, h := full.times()
 		service, held = max(service, s), max(held, h)
 	}
 	return times{service: service, linger: max(0, held-service), slowness: r.slowness(first, last, max(slowOver, slowRounds*service))}, nil
+}
+
+// complete reports whether all requests that were in service from the first client on began and ended in the run, each with
+// an answer: what they took together is known then, however few they are.
+func (r *Result) complete(first int) bool {
+	l, c := &r.Latest, r.Clients
+	if c == nil || c.Open > 0 || r.Abandoned > 0 || c.Answers.Answered == 0 || c.Answers.Unanswered+c.Answers.Unclear > 0 {
+		return false
+	}
+	return (first == 0 || r.Points[first-1].Busy <= 0) && l.Connections != nil && !l.Connections.Partial && l.Connections.Phases[model.InService] == 0
 }
 
 // little sums what was inside, and what came out of it.
