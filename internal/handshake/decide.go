@@ -178,8 +178,11 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 	if o == outcome.Delayed {
 		t.leastRoundTrip(at, a)
 	}
-	if (o == outcome.GaveUp || o == outcome.Refused) && !t.ended.Add(at, t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn), a.first) {
-		return false // it was counted before
+	if o == outcome.GaveUp || o == outcome.Refused {
+		name := t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn)
+		if !t.ended.Add(at, e.port, name, a.first) {
+			return false // it was counted before
+		}
 	}
 	hash := uint64(0)
 	if a.suspicious(o) {

@@ -49,9 +49,12 @@ func (d *distinct) reset() {
 const (
 	untrackedOrder = 22 // bits of the sketch: 512 KiB
 	untrackedFor   = time.Minute
+	// untrackedMost is for how many clients one may stand.
+	untrackedMost = 8
 )
 
-// Sketch counts the clients for which there is no room, each once in a minute.
+// Sketch counts the clients for which there is no room, each once in a minute. One that a flood has filled
+// begins again, empty: it would count nobody else's clients any more.
 type Sketch struct {
 	met   *distinct // of this period
 	began time.Duration
@@ -62,7 +65,7 @@ func (s *Sketch) Add(at time.Duration, name uint64) float64 {
 	switch {
 	case s.met == nil:
 		s.met, s.began = newDistinct(untrackedOrder), at
-	case at-s.began >= untrackedFor:
+	case at-s.began >= untrackedFor, s.met.weight() > untrackedMost:
 		s.met.reset()
 		s.began = at
 	}

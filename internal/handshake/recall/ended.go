@@ -14,10 +14,12 @@ const (
 
 // Ended remembers the clients that were counted as turned away: where the network loses
 // packets, one of which nothing was heard for long may still send its SYN again, and is
-// no other client.
+// no other client. Of too many the oldest of a port goes that has more than an equal share.
 type Ended struct {
 	byName map[uint64]endedAttempt
-	queue  []endedName // the oldest first; of a name that comes again, both
+	queues map[uint16][]endedName // of each port, the oldest first; of a name that comes again, both
+	names  int                    // in all queues
+	most   uint16                 // the port that had most when that was last asked
 }
 
 type endedAttempt struct{ first, at time.Duration }
@@ -28,17 +30,34 @@ type endedName struct {
 }
 
 // Add remembers one whose first SYN came then, and reports whether it is new.
-func (e *Ended) Add(at time.Duration, name uint64, first time.Duration) bool {
+func (e *Ended) Add(at time.Duration, port uint16, name uint64, first time.Duration) bool {
 	if e.byName == nil {
-		e.byName = make(map[uint64]endedAttempt)
+		e.byName, e.queues = make(map[uint64]endedAttempt), make(map[uint16][]endedName)
 	}
-	if len(e.queue) == MaxEnded {
-		e.drop()
+	if e.names == MaxEnded {
+		e.drop(e.greedy(port))
 	}
 	_, again := e.byName[name]
 	e.byName[name] = endedAttempt{first, at}
-	e.queue = append(e.queue, endedName{name, at})
+	e.queues[port] = append(e.queues[port], endedName{name, at})
+	e.names++
 	return !again
+}
+
+// greedy is a port that has an equal share or more, of which there is always one: the newcomer, or one that has most.
+func (e *Ended) greedy(newcomer uint16) uint16 {
+	share := e.names / len(e.queues)
+	if len(e.queues[newcomer]) >= share {
+		return newcomer
+	}
+	if len(e.queues[e.most]) <= share {
+		for port, queue := range e.queues {
+			if len(queue) > len(e.queues[e.most]) {
+				e.most = port
+			}
+		}
+	}
+	return e.most
 }
 
 // FirstSYN is when the first SYN of one came that is remembered.
@@ -52,17 +71,24 @@ func (e *Ended) Len() int { return len(e.byName) }
 
 // Advance forgets those of which nothing can come any more.
 func (e *Ended) Advance(at time.Duration) {
-	for len(e.queue) > 0 && at-e.queue[0].at >= endedFor {
-		e.drop()
+	for port, queue := range e.queues {
+		for ; len(queue) > 0 && at-queue[0].at >= endedFor; queue = queue[1:] {
+			e.drop(port)
+		}
 	}
-	if len(e.queue) == 0 {
-		e.byName, e.queue = nil, nil
+	if e.names == 0 {
+		*e = Ended{}
 	}
 }
 
-func (e *Ended) drop() {
-	if oldest := e.queue[0]; e.byName[oldest.name].at == oldest.at {
+// drop forgets the oldest of a port.
+func (e *Ended) drop(port uint16) {
+	queue := e.queues[port]
+	if oldest := queue[0]; e.byName[oldest.name].at == oldest.at {
 		delete(e.byName, oldest.name)
 	}
-	e.queue = e.queue[1:]
+	e.names--
+	if e.queues[port] = queue[1:]; len(queue) == 1 {
+		delete(e.queues, port)
+	}
 }
