@@ -163,6 +163,7 @@ func (t *Tracker) settle(at time.Duration) {
 	// More were let in, and killed: where nothing listens any more, before the others were
 	// refused.
 	more := t.unread.moved.Opened - min(letIn, t.unread.moved.Opened)
+	t.unread.moved.Opened = more
 	earlier := make(map[uint16]uint64) // by endpoint
 	for _, o := range others {
 		a := t.table.at(o.i)
@@ -221,7 +222,7 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 	if a.replaced() {
 		patience = 0
 	}
-	switch t.unread.fate(e, met, killed) {
+	switch t.unread.fate(e, a, met, killed) {
 	case fateDropped:
 		a.signs &^= whileUnread
 		t.ignored(a)
@@ -229,6 +230,16 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 	case fateCookie:
 		a.suppose()
 		return lastSYN + unreadPatience
+	case fateLetIn:
+		if quiet := lastSYN + unreadPatience; at < quiet {
+			return quiet // else it repeats its SYN
+		}
+		t.unread.moved.Opened--
+		t.unread.moved.Resets--
+		a.suppose()
+		a.signs |= answered | closed
+		a.enter(a.entry(), false)
+		return at
 	case fateRefused:
 		t.unread.moved.Resets--
 		a.signs = a.signs&^(whileUnread|owed) | refusal
@@ -266,11 +277,12 @@ const (
 	fateDropped      // its SYN was dropped
 	fateCookie       // its SYN was dropped, or answered with a cookie
 	fateRefused
+	fateLetIn // the server ended its connection, and sent a RST after its FIN
 )
 
 // fate follows from what the kernel has, and from what the counters of that time have
-// moved by. moved.Resets are those that no client accounts for.
-func (u *unread) fate(e *endpoint, met kernel.Socket, killed bool) fate {
+// moved by. moved.Resets are those that no client accounts for, as moved.Opened once all are settled.
+func (u *unread) fate(e *endpoint, a *attempt, met kernel.Socket, killed bool) fate {
 	moved := &u.moved
 	switch {
 	case moved.Resets > 0 && met == kernel.NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
@@ -279,8 +291,18 @@ func (u *unread) fate(e *endpoint, met kernel.Socket, killed bool) fate {
 		return fateUnknown // it may have a connection, by other addresses
 	case moved.Resets > 0 && (e.letIn && (met == kernel.NoSocket || killed) || moved.Aborted > 0):
 		return fateUnknown // it may have been let in and reset
+	case !u.due && u.closedUnread(a, met):
+		return fateLetIn
 	case moved.Cookies > 0:
 		return fateCookie
 	}
 	return fateDropped
+}
+
+// closedUnread reports whether an attempt's connection was one that the server closed with bytes that it had not read,
+// behind a FIN: that RST is none of those that end an established connection (EstabResets). Nothing was dropped, more
+// were let in than is known of, and the client repeats no SYN.
+func (u *unread) closedUnread(a *attempt, met kernel.Socket) bool {
+	m := &u.moved
+	return met == kernel.OnlyListener && a.syns == 1 && m.Opened > 0 && m.Resets > 0 && m.Drops == 0 && m.Cookies == 0 && m.Killed == 0
 }

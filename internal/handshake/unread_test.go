@@ -94,12 +94,18 @@ func TestUnread(t *testing.T) {
 			s.acked()
 			s.has(kernel.OnlyListener)
 		}, outcome.Stalled, false, 0},
-		"dropped":                      {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1}), outcome.GaveUp, false, 0},
-		"dropped, beside a reset":      {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1}), outcome.GaveUp, false, 0},
-		"dropped, then let in":         {kernel.OnlyListener, func(s *script) { resumed(kernel.Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, outcome.Delayed, false, 1},
-		"dropped or aborted":           {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
-		"dropped or reset":             {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
-		"dropped by netfilter":         {kernel.OnlyListener, resumed(kernel.Counters{}), outcome.GaveUp, false, 0},
+		"dropped":                                {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1}), outcome.GaveUp, false, 0},
+		"dropped, beside a reset":                {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1}), outcome.GaveUp, false, 0},
+		"dropped, then let in":                   {kernel.OnlyListener, func(s *script) { resumed(kernel.Counters{Drops: 1})(s); s.wait(.9); s.syn(); s.synAck() }, outcome.Delayed, false, 1},
+		"dropped or aborted":                     {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Aborted: 1}), 0, true, 0},
+		"dropped or reset":                       {kernel.OnlyListener, resumed(kernel.Counters{Drops: 1, Resets: 1, Killed: 1}), 0, true, 0},
+		"dropped by netfilter":                   {kernel.OnlyListener, resumed(kernel.Counters{}), outcome.GaveUp, false, 0},
+		"closed with bytes unread, behind a FIN": {kernel.OnlyListener, resumed(kernel.Counters{Resets: 1, Opened: 2}), outcome.Connected, false, 0},
+		"that was another, and netfilter drops its SYNs": {kernel.OnlyListener, func(s *script) {
+			resumed(kernel.Counters{Resets: 1, Opened: 2})(s)
+			s.wait(-.1)
+			s.syns(1, 3)
+		}, outcome.GaveUp, false, 0},
 		"dropped or sent a cookie":     {kernel.OnlyListener, resumed(kernel.Counters{Cookies: 1}), outcome.Undecided, false, 0},
 		"refused":                      {kernel.NoSocket, resumed(kernel.Counters{Resets: 1}), outcome.Refused, false, 0},
 		"refused, beside a killed one": {kernel.NoSocket, resumed(kernel.Counters{Resets: 2, Killed: 1, Opened: 1}), outcome.Refused, false, 0},
