@@ -31,6 +31,10 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	if !a.answerKnown(at) {
 		met := t.inquire(a)
 		if met != kernel.Connection && met != kernel.SocketUnknown && !a.has(finished|left) {
+			if !a.has(awaited) { // its end, as segments are read later than they come
+				a.signs |= awaited
+				return at + 2*firstAsk, false
+			}
 			t.answer(a) // its end was not seen
 			return 0, true
 		}

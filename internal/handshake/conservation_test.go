@@ -47,21 +47,24 @@ func newSimulated(r *rand.Rand) *simulated {
 func TestSockets(t *testing.T) {
 	// No answer to a SYN-ACK was read of those whose FIN waits for the socket of a client that is far away.
 	for _, i := range []uint64{312, 473} {
-		conserves(t, 1795718358692627488, i)
+		conserves(t, 1795718358692627488, i, false)
 	}
-	conserves(t, 1795830196950006520, 1702) // the kernel is asked between what was taken and the FIN that waited for it
-	conserves(t, 17960022, 34)              // their kernels give up what they repeat when they have been let in
+	conserves(t, 1795830196950006520, 1702, false) // the kernel is asked between what was taken and the FIN that waited for it
+	conserves(t, 17960022, 34, false)              // their kernels give up what they repeat when they have been let in
+	conserves(t, 2609251097154904716, 354, false)  // the answer to a SYN cookie is lost, and the FIN dropped
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
-		conserves(t, seed, uint64(i))
+		conserves(t, seed, uint64(i), false)
+		conserves(t, seed, uint64(i), true)
 	}
 }
 
 // conserves plays one trace.
-func conserves(t *testing.T, seed, i uint64) {
+func conserves(t *testing.T, seed, i uint64, slow bool) {
 	m := newSimulated(rand.New(rand.NewPCG(seed, i)))
-	say := fmt.Sprintf("seed %d, %d: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
-		seed, i, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
+	m.slow = slow
+	say := fmt.Sprintf("seed %d, %d, slow %v: %d clients, backlog %d, slots %d, threads %d, cookies %d, abort %v, retries %d, %v a request, %v each way, %.3f lost",
+		seed, i, slow, len(m.clients), m.backlog, m.slots, m.threads, m.cookies, m.abort, m.retries, m.service, m.oneWay, m.loss)
 	m.run(func() {
 		for _, e := range m.tracker.endpoints.list {
 			got := e.report(m.tracker.now)
@@ -88,7 +91,10 @@ func (m *simulated) check(t *testing.T, say string) {
 	for _, c := range m.clients {
 		in := c.hasMade && c.made <= c.left
 		crossing := 2*m.oneWay + pendingFIN*time.Millisecond
-		if c.hasMade && (in && c.pending || (c.made-c.left).Abs() <= crossing || (c.takenAt-c.left).Abs() <= crossing) {
+		if m.slow {
+			crossing += slowest
+		}
+		if c.hasMade && (c.pending && (in || m.slow) || (c.made-c.left).Abs() <= crossing || (c.takenAt-c.left).Abs() <= crossing) {
 			either++ // no packet shows when it left
 		}
 		if c.hasMade {
@@ -394,4 +400,35 @@ func TestForgottenWhileAsking(t *testing.T) {
 		s.tracker.Advance(s.at)
 	}
 	require.Zero(t, s.tracker.table.open)
+}
+
+// Nobody is lost at a server that serves all of its clients, however late the tap, the kernel's answers and the clients
+// are on a busy machine.
+func TestHealthyOnASlowMachine(t *testing.T) {
+	seed := seedOf(t)
+	for i := range proof.Size(2000, 60) {
+		m := newSimulated(rand.New(rand.NewPCG(seed, uint64(i))))
+		m.slow, m.loss, m.abort = true, 0, false
+		m.backlog, m.slots, m.threads = 2*len(m.clients), 2*len(m.clients), len(m.clients)
+		for _, c := range m.clients {
+			c.connect, c.read = time.Minute, time.Minute
+			if c.check {
+				c.read = m.between(0, time.Duration(m.rand.IntN(1000))*time.Millisecond)
+			}
+		}
+		m.run(func() {})
+		checks := uint64(0)
+		for _, c := range m.clients {
+			if c.check {
+				checks++
+			}
+		}
+		e := m.tracker.Report()[0]
+		say := fmt.Sprintf("seed %d, %d: %d clients, %d checks, cookies %d, %v a request, %v each way: %v, %+v", seed, i, len(m.clients), checks, m.cookies, m.service, m.oneWay, e.Clients, e.Answers)
+		require.Zero(t, m.dropped, say)
+		require.EqualValues(t, len(m.clients), e.LetIn, say)
+		require.EqualValues(t, len(m.clients), e.Clients[outcome.Connected]+e.Clients[outcome.Delayed], say)
+		require.EqualValues(t, checks, e.Answers.Checks, say)
+		require.EqualValues(t, uint64(len(m.clients))-checks, e.Answers.Answered, say)
+	}
 }

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"maps"
 	"time"
 
@@ -56,7 +57,8 @@ func (d drops) forget(s *packet.Scope) {
 
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
 // port's listeners have dropped nothing up to then, by counters that were read afterwards; or the
-// SYN-ACK was no cookie, and would have been repeated by now (reqsk_timer_handler).
+// SYN-ACK was no cookie, and would have been repeated by now (reqsk_timer_handler). A cookie is not: where there is
+// no socket, the first of the client that came may be what was read of it, as the network may have lost its answer.
 func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Socket) bool {
 	replied := a.first + ms(a.lastReply)
 	if a.repeats > 0 || met == kernel.HalfOpenSocket {
@@ -64,7 +66,11 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 	}
 	sign, came := a.has(answered|finished|left), a.first+ms(max(a.lastIn, a.ended, 1)-1) // a mark is 1 where it came at once
 	repeated := replied + synAckTimeout
-	if sign && at >= min(came, repeated) && !p.drops.between(port, replied, min(at, repeated)) {
+	by := repeated
+	if (met == kernel.OnlyListener || met == kernel.NoSocket || a.has(late)) && !a.has(left) && p.cookies.At(replied) {
+		by = max(by, a.first+ms(cmp.Or(a.ended, a.lastIn)))
+	}
+	if sign && at >= min(came, by) && !p.drops.between(port, replied, min(at, by)) {
 		return true
 	}
 	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))

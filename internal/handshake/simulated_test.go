@@ -31,6 +31,7 @@ type simulated struct {
 	retries                 int
 	oneWay, service         time.Duration
 	loss                    float64
+	slow                    bool // the machine: the tap, the answers to its questions and the clients are late at times
 
 	clients []*simulatedClient
 	queue   []*simulatedSocket
@@ -82,6 +83,27 @@ func (m *simulated) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(m.rand.Int64N(int64(to-from)+1))
 }
 
+// slowest is how long a client or the tap waits at most on a slow machine.
+const slowest = 300 * time.Millisecond
+
+// late is for how long something has to wait on a slow machine, which it does once in as many times.
+func (m *simulated) late(times int, most time.Duration) time.Duration {
+	if !m.slow || m.rand.IntN(times) > 0 {
+		return 0
+	}
+	return m.between(0, most)
+}
+
+// pass plays what happens until a moment.
+func (m *simulated) pass(until time.Duration) {
+	for len(m.events.list) > 0 && m.events.list[0].at <= until {
+		e := queue.Pop(&m.events).(event)
+		m.now = max(m.now, e.at)
+		e.do()
+	}
+	m.now = max(m.now, until)
+}
+
 // simulatedSocket is what the server's kernel has for a client.
 type simulatedSocket struct {
 	c              *simulatedClient
@@ -111,6 +133,7 @@ type simulatedClient struct {
 	read    time.Duration // and then for its answer, or stays
 
 	began, left   time.Duration
+	hears         time.Duration   // when the latest packet reaches it
 	how           outcome.Outcome // GaveUp, Reset; else see made
 	failed        bool
 	connected     bool
@@ -167,7 +190,8 @@ func (m *simulated) out(c *simulatedClient, flags uint8, seq, ack uint32, payloa
 		return
 	}
 	if m.rand.Float64() >= m.loss {
-		m.after(m.oneWay, func() { c.receive(flags, seq, ack, payload) })
+		c.hears = max(c.hears, m.now+m.oneWay+m.late(10, slowest))
+		m.after(c.hears-m.now, func() { c.receive(flags, seq, ack, payload) })
 	}
 }
 
@@ -214,10 +238,15 @@ func (m *simulated) drain() {
 // found is what the kernel says of a client when it is asked.
 func (m *simulated) found(_, from netip.AddrPort, _ uint32) kernel.Found {
 	c := m.clients[int(from.Port())-firstSimulated]
+	if m.slow {
+		m.pass(m.now + m.late(20, 50*time.Millisecond))
+		defer func() { m.pass(m.now + m.late(20, 50*time.Millisecond)) }()
+	}
 	switch k := c.socket; {
 	case k != nil && !k.gone:
+		answer := k.sent - min(k.sent, 1) // without its FIN, which is no byte (__tcp_transmit_skb)
 		return kernel.Found{
-			Socket: kernel.Connection, HasInfo: true, Sent: uint64(min(k.sent, answerBytes)), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent),
+			Socket: kernel.Connection, HasInfo: true, Sent: uint64(answer), Received: uint64(k.data), Quiet: m.now - max(k.made, k.lastSent),
 			ByBareACK: k.sent == 0 && !k.finIn && k.segments > k.withData, // see clients.byBareACK
 		}
 	case k != nil && k.timeWait:
@@ -234,19 +263,16 @@ const firstSimulated = 20_000
 // run plays until nothing more happens, and asserts at each read.
 func (m *simulated) run(each func()) {
 	for end, next := time.Duration(0), time.Duration(0); ; {
-		for len(m.events.list) > 0 && m.events.list[0].at <= next {
-			e := queue.Pop(&m.events).(event)
-			m.now = e.at
-			e.do()
-			end = m.now + 10*time.Minute
+		if len(m.events.list) > 0 && m.events.list[0].at <= next {
+			end = next + 10*time.Minute
 		}
-		m.now = next
+		m.pass(next)
 		m.drain()
 		each()
 		if len(m.events.list) == 0 && (m.tracker.table.open == 0 || m.now > end) {
 			return
 		}
-		if next += 10 * time.Millisecond; m.tracker.table.open == 0 && len(m.events.list) > 0 {
+		if next = m.now + 10*time.Millisecond + m.late(10, slowest); m.tracker.table.open == 0 && len(m.events.list) > 0 {
 			next = max(next, m.events.list[0].at)
 		}
 	}
