@@ -88,7 +88,7 @@ func (t *Tracker) roundTrip(a *attempt, byBareACK bool) {
 	}
 	bare := byBareACK && a.replies == 1 && !a.supposed()
 	unread := a.lastIn == 0 && !a.has(overheard) && a.syns == 1
-	if bare || unread && !t.proofs.drops.between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
+	if bare || unread && !t.proofs.drops.Between(t.endpoints.of(a).port, a.first+ms(a.lastReply), t.present) {
 		a.rtt = uint16(a.entered - a.lastReply)
 		t.measured(t.now, a)
 	}

@@ -2,12 +2,10 @@ package handshake
 
 import (
 	"cmp"
-	"maps"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
-	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
@@ -24,35 +22,7 @@ func later(again time.Duration) verdict { return verdict{again: again} }
 type proofs struct {
 	retries uint8 // of a SYN-ACK
 	cookies recall.Marks
-	drops   drops
-}
-
-// drops are when the listeners of a port dropped SYNs or ACKs; 0 is any port.
-type drops map[uint16]*recall.Marks
-
-func (d *drops) mark(port uint16, from, to time.Duration) {
-	if *d == nil {
-		*d = make(drops)
-	}
-	if (*d)[port] == nil {
-		(*d)[port] = new(recall.Marks)
-	}
-	(*d)[port].Mark(from, to)
-}
-
-// between reports whether a listener of a port may have dropped anything between two moments.
-func (d drops) between(port uint16, from, to time.Duration) bool {
-	for _, p := range [2]uint16{0, port} {
-		if m := d[p]; m != nil && m.Between(from, to) {
-			return true
-		}
-	}
-	return false
-}
-
-// forget leaves out the ports that are not followed any more.
-func (d drops) forget(s *packet.Scope) {
-	maps.DeleteFunc(d, func(port uint16, _ *recall.Marks) bool { return port != 0 && !s.Follows(port) })
+	drops   recall.Drops
 }
 
 // taken reports whether the client's answer to its SYN-ACK is known to have been taken: the
@@ -70,7 +40,7 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 	if (met == kernel.OnlyListener || met == kernel.NoSocket || a.has(late)) && !a.has(left) && p.cookies.At(replied) {
 		by = max(by, a.first+ms(cmp.Or(a.ended, a.lastIn)))
 	}
-	if sign && at >= min(came, by) && !p.drops.between(port, replied, min(at, by)) {
+	if sign && at >= min(came, by) && !p.drops.Between(port, replied, min(at, by)) {
 		return true
 	}
 	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))
@@ -80,7 +50,7 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 // that its connection has ended.
 func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
 	replied := a.first + ms(a.lastReply)
-	if p.drops.between(port, replied, replied+synAckTimeout) {
+	if p.drops.Between(port, replied, replied+synAckTimeout) {
 		return a.entry()
 	}
 	return a.lastReply + uint32(a.rtt)

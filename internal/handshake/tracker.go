@@ -83,7 +83,7 @@ func NewTracker(o Options) *Tracker {
 // forgotten without an outcome; their totals are in the next report, the last one.
 func (t *Tracker) SetPorts(ports []uint16) {
 	t.scope.SetPorts(ports)
-	t.proofs.drops.forget(&t.scope)
+	t.proofs.drops.Retain(t.scope.Follows)
 	forgotten := func(a *attempt) bool {
 		e := t.endpoints.of(a)
 		if t.scope.Follows(e.port) {
@@ -119,7 +119,7 @@ func (t *Tracker) Cookies(from, to time.Duration) { t.proofs.cookies.Mark(from, 
 
 // Drops notes that a listener of a port dropped SYNs or ACKs between two moments; 0 is any
 // port.
-func (t *Tracker) Drops(port uint16, from, to time.Duration) { t.proofs.drops.mark(port, from, to) }
+func (t *Tracker) Drops(port uint16, from, to time.Duration) { t.proofs.drops.Mark(port, from, to) }
 
 // Widen says whether from now on all segments of the clients are observed.
 func (t *Tracker) Widen(wide bool) {
