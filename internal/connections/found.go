@@ -61,6 +61,18 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	f.accept(s)
 }
 
+// answeredWithin is how long ago a SYN was sent at least that has no answer: the kernel answers at once.
+const answeredWithin = 50 * time.Millisecond
+
+// Try takes the other end of a client's connection of the same namespace, see model.Connections.LocalTrying.
+// Its timer is set when the SYN is sent, to its RTO (tcp_retransmit_timer).
+func (f *Found) Try(s *sockdiag.Socket) {
+	sent := s.Info.RTO - time.Duration(s.Expires)*time.Millisecond
+	if s.State == sockdiag.SynSent && s.HasInfo && s.Info.Retransmits > 0 && sent >= answeredWithin && sent <= model.TriedWithin {
+		f.Counts.LocalTrying++
+	}
+}
+
 func (f *Found) accept(s *sockdiag.Socket) {
 	f.states[s.State]++
 	f.Counts.Accepted++
@@ -194,6 +206,16 @@ func (m *Matcher) Find(s *sockdiag.Socket) *Found {
 		m.latest, m.found = b, m.search(s)
 	}
 	return m.found
+}
+
+// Tried is the listener that an unanswered SYN was sent to by a client of the same namespace, nil for none. Towards an
+// address of this host the kernel takes the same address as the source.
+func (m *Matcher) Tried(s *sockdiag.Socket) *Found {
+	to := s.RemoteAddress()
+	if s.State != sockdiag.SynSent || !to.Addr().IsLoopback() && to.Addr() != s.LocalAddress().Addr() {
+		return nil
+	}
+	return m.search(&sockdiag.Socket{Local: s.Remote, Interface: s.Interface})
 }
 
 // search tries the most specific bound address, then the same family's wildcard,

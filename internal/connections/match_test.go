@@ -3,6 +3,7 @@ package connections
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -47,5 +48,40 @@ func TestMatcher(t *testing.T) {
 			got := m.Find(&sockdiag.Socket{Local: at(tt.local), Interface: tt.device})
 			require.Equal(t, tt.want, names[got])
 		})
+	}
+}
+
+// A client of the namespace itself that repeats its SYN is one of the listener's that it connects to.
+func TestTried(t *testing.T) {
+	at := netip.MustParseAddrPort
+	for name, tt := range map[string]struct {
+		socket sockdiag.Socket
+		want   int
+	}{
+		"over loopback":                   {tried("127.0.0.1:40000", "127.0.0.1:8080", 1, 300), 1},
+		"mapped":                          {tried("[::ffff:127.0.0.1]:40000", "[::ffff:127.0.0.1]:8080", 1, 300), 1},
+		"to an address of its own":        {tried("10.0.0.1:40000", "10.0.0.1:8080", 2, 300), 1},
+		"to another host":                 {tried("10.0.0.1:40000", "10.0.0.2:8080", 2, 300), 0},
+		"to another port":                 {tried("127.0.0.1:40000", "127.0.0.1:8081", 1, 300), 0},
+		"its first SYN":                   {tried("127.0.0.1:40000", "127.0.0.1:8080", 0, 300), 0},
+		"its latest was sent just now":    {tried("127.0.0.1:40000", "127.0.0.1:8080", 1, 970), 0},
+		"its latest was sent a while ago": {tried("127.0.0.1:40000", "127.0.0.1:8080", 1, 50), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := new(Found)
+			m := &Matcher{Listeners: map[Bound]*Found{{Local: at("[::]:8080")}: f}}
+			if found := m.Tried(&tt.socket); found != nil {
+				found.Try(&tt.socket)
+			}
+			require.Equal(t, tt.want, f.Counts.LocalTrying)
+		})
+	}
+}
+
+// tried is a client's socket whose timer fires in some milliseconds.
+func tried(from, to string, repeated uint8, expires uint32) sockdiag.Socket {
+	return sockdiag.Socket{
+		State: sockdiag.SynSent, Local: netip.MustParseAddrPort(from), Remote: netip.MustParseAddrPort(to), Inode: 1, Expires: expires,
+		HasInfo: true, Info: sockdiag.TCPInfo{Retransmits: repeated, RTO: time.Second},
 	}
 }

@@ -97,10 +97,10 @@ func (s *Scanner) Pressed(kept []*facts.Watched) bool {
 	return false
 }
 
-// pressed reports whether requests wait, or half of the threads are busy.
+// pressed reports whether requests wait, half of the threads are busy, or clients of the namespace itself have no answer.
 func pressed(list *facts.Recent[*connections.Found], c *model.Connector) bool {
 	last, ok := list.Last()
-	return ok && presses(last.Value, c)
+	return ok && (presses(last.Value, c) || last.Value.Counts.LocalTrying > 0)
 }
 
 func presses(f *connections.Found, c *model.Connector) bool {

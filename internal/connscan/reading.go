@@ -26,6 +26,7 @@ type reading struct {
 	outgoing  *portSearch
 	scan      *downstream.Scan // nil: it is not time
 	last      bool             // no other reading follows
+	tried     bool             // clients of the namespace itself that have no answer are looked for
 	calm      bool             // a part of the connections may stand for all
 	subset    bool             // and did
 	readOwned func() *ownedSockets
@@ -40,8 +41,9 @@ type reading struct {
 }
 
 // reading begins one.
-func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan) *reading {
+func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan, last bool) *reading {
 	w := &reading{
+		last: last, tried: scan != nil || last && !out.apart,
 		at: at, listeners: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
 		others:  make(map[model.ListenerID]map[int]*model.OtherProcess),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
@@ -52,7 +54,7 @@ func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.
 	}
 	searched := scan != nil || out.due
 	out.apart = out.apart && searched
-	if searched {
+	if searched || w.tried {
 		sysctl, _ := n.Sysctl()
 		connections.AddOutgoing(w.wanted, sysctl, servedPorts(r, n.ID))
 	}
@@ -128,7 +130,7 @@ func (w *reading) whole(timeWait bool) sockdiag.Wanted {
 		return out
 	}
 	out.Ports = w.wanted
-	if w.scan != nil {
+	if w.tried {
 		out.States = out.States.With(sockdiag.SynSent)
 	}
 	return out
@@ -174,6 +176,9 @@ func (w *reading) take(s *sockdiag.Socket) {
 			f.Add(s)
 		}
 		return
+	}
+	if f := w.matcher.Tried(s); f != nil {
+		f.Try(s)
 	}
 	if w.outgoing.due {
 		w.outgoing.peers.Add(s, w.outgoing.reuse)

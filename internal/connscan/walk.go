@@ -31,10 +31,10 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 	if s.needsOutgoing(kept, n.ID, start) {
 		scan = &s.peers.scan
 	}
-	w := s.peers.reading(start, r, n, kept, out, scan)
+	w := s.peers.reading(start, r, n, kept, out, scan, last)
 	t.known.setListeners(w.ids)
 	w.strange = t.strange.of
-	w.last, w.readOwned = last, func() *ownedSockets { return s.holding(r, n.ID, start) }
+	w.readOwned = func() *ownedSockets { return s.holding(r, n.ID, start) }
 	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, kept)
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && !w.subset && t.strange.settle(s, r, n.ID, w) {
@@ -74,7 +74,7 @@ func (t *memory) read(w *reading, n *namespace.Namespace, before namespace.Turno
 	}
 	all, known := n.Sockstat()["tw"]
 	settled := known && all == 0
-	if !w.outgoing.due && t.known.serves(w.at, before, w.scan != nil, settled) {
+	if !w.outgoing.due && (!w.last || !w.tried) && t.known.serves(w.at, before, w.scan != nil, settled) {
 		if t.known.ask(n, w.scan != nil, w.take) == nil {
 			if !settled {
 				t.timeWait.Recall(w.found)

@@ -23,6 +23,9 @@ func (j *judge) summary(v model.Verdict) string {
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
 		if j.s.Losses().DroppedPackets == 0 && j.s.ResetInQueue() == 0 { // who failed stands in front of it, see AddClients
+			if who := words.LocalTrying(j.s); who != "" {
+				return who + j.reason(v) + "."
+			}
 			return phrase.Capital(j.whyFailed(v)) + "."
 		}
 		if v.Cause == model.CauseBeforeListener {

@@ -50,6 +50,14 @@ func since(d time.Duration) func(*symptoms.Input) {
 	return func(e *symptoms.Input) { e.Interval = d }
 }
 
+// localTrying: sockets of the listener's network namespace show clients without an answer, beside half-open connections.
+func localTrying(n, halfOpen int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Connections.LocalTrying = n
+		l.SynBacklog = &model.SynBacklog{Length: halfOpen}
+	}
+}
+
 func stillTry(n int) func(*model.Listener) {
 	return func(l *model.Listener) {
 		outcome(model.ClientConnected, 0)(l)
@@ -445,6 +453,25 @@ func scenariosClaims() []scenario {
 		{
 			name: "SYNs that nothing has answered so far, in two snapshots", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(stillTry(8)), before: fresh().do(stillTry(5)), change: moved("nft inet firewall input handle 5 drop dport 8080", 31),
+		},
+		{
+			name: "no handshakes are followed, and local clients' SYNs have no answer", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(localTrying(3, 1)), before: fresh(),
+		},
+		{
+			name: "their SYN-ACKs may be lost", status: ok, now: fresh().do(localTrying(3, 3)), before: fresh(),
+		},
+		{
+			name: "their SYNs are older than the interval", status: ok,
+			now: fresh().do(localTrying(3, 0)).do(func(l *model.Listener) { l.Connections.Age = time.Minute }), before: fresh(),
+		},
+		{
+			name: "local clients' SYNs have no answer, and the listener dropped packets", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
+			now: fresh().lost(model.CauseSlowAccept, syn, 9).do(localTrying(3, 0)), before: fresh(),
+		},
+		{
+			name: "handshakes are followed, and local clients' SYNs have no answer at the moment", status: ok,
+			now: fresh().do(stillTry(3)).do(localTrying(3, 0)), before: fresh(),
 		},
 		{
 			name: "SYNs that nothing has answered at the moment", status: ok,

@@ -62,6 +62,10 @@ type Connections struct {
 	// (tcpi_retransmits), and nothing has come back: clients whose host or network is gone, or
 	// which packets of full size do not reach.
 	Unacknowledged int
+	// LocalTrying are clients of the listener's own network namespace, as a proxy beside it, that have repeated their SYN, the
+	// latest within TriedWithin, and have no answer. Known of the readings that search for outgoing
+	// connections, and of a snapshot's last.
+	LocalTrying int
 	// Unread is for how long the oldest of the Waiting has been there of which nobody has
 	// read a byte, as is known of the first requests of connections; UnreadNext the same of
 	// later ones, of which the head may have been read and the body not.
@@ -88,6 +92,10 @@ type Connections struct {
 	// readings; connections that have come since the latest walk are within it.
 	Subset, Error int
 }
+
+// TriedWithin is how long before a reading the latest SYN of the LocalTrying was sent at most, so that the shortest interval of a
+// snapshot says whether the listener dropped it.
+const TriedWithin = 900 * time.Millisecond
 
 // OtherProcess holds connections of a port that it does not listen on.
 type OtherProcess struct {

@@ -88,7 +88,10 @@ func (s *Scheduler) Close() error {
 // Scan reads everything once and publishes it. It fails only when the kernel
 // cannot be asked for its listeners; whatever else is missing is named in the
 // snapshot.
-func (s *Scheduler) Scan(ctx context.Context) error {
+func (s *Scheduler) Scan(ctx context.Context) error { return s.scan(ctx, false) }
+
+// scan is the same. Where it ends an interval, what was dropped until the connections had been read is known.
+func (s *Scheduler) scan(ctx context.Context, ends bool) error {
 	start := s.options().Now()
 	if err := s.relist(ctx, oneShotPatience); err != nil {
 		s.blind()
@@ -98,6 +101,11 @@ func (s *Scheduler) Scan(ctx context.Context) error {
 	if err := s.readAll(ctx, r); err != nil {
 		s.blind()
 		return fmt.Errorf("scan: %w", err)
+	}
+	if ends {
+		for _, n := range r.Namespaces {
+			n.Sample(s.options().Now(), maxGap*s.options().SampleInterval, true)
+		}
 	}
 	s.publish(true)
 	s.self.scanned(s.options().Now().Sub(start))
@@ -137,7 +145,7 @@ func (s *Scheduler) Observe(ctx context.Context, interval time.Duration) error {
 		return err
 	}
 	s.looping.Store(false) // no other snapshot follows the next one
-	return s.Scan(ctx)
+	return s.scan(ctx, true)
 }
 
 // Healthy says that samples or snapshots have stopped. It says nothing of the

@@ -43,6 +43,7 @@ type kernel struct {
 	walks     int
 	closed    bool
 	listing   func() // called before each listing
+	walked    func() // called after each walk, while nothing else changes
 
 	exact      int           // how often known connections were asked for
 	asked      int           // how many
@@ -145,6 +146,9 @@ func (k *kernel) Walk(wanted sockdiag.Wanted, _ func(), found func(*sockdiag.Soc
 				return err
 			}
 		}
+	}
+	if k.walked != nil {
+		k.walked()
 	}
 	return nil
 }

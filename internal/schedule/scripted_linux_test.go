@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -278,6 +279,39 @@ func TestScriptedObserveOnASlowMachine(t *testing.T) {
 	}
 	require.NoError(t, w.Observe(t.Context(), 10*time.Millisecond))
 	require.EqualValues(t, 5, w.only(w.Snapshot()).Losses.DroppedPackets)
+}
+
+// A one-shot without the right to follow handshakes sees the clients of the namespace itself that have no answer; not
+// where the listener dropped packets, be it after the listing.
+func TestScriptedLocalClients(t *testing.T) {
+	for name, tt := range map[string]struct {
+		dropped int
+		cause   model.Cause
+	}{
+		"in front of the listener": {0, model.CauseBeforeListener},
+		"by the listener":          {3, model.CauseNone},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKernel(listensOn(8080, 1))
+			w := newWorld(t, k, func(o *Options) { o.Now = time.Now })
+			k.sockets = []sockdiag.Socket{{
+				Family: sockdiag.FamilyIPv4, State: sockdiag.SynSent, HasInfo: true, Inode: 7, Expires: 400,
+				Local: netip.MustParseAddrPort("127.0.0.1:40000"), Remote: netip.MustParseAddrPort("127.0.0.1:8080"),
+				Info: sockdiag.TCPInfo{Size: 232, Retransmits: 1, RTO: time.Second},
+			}}
+			k.walked = func() {
+				if !w.looping.Load() && tt.dropped > 0 {
+					k.overflow(tt.dropped)
+					k.listeners[0].RecvQ = 0
+				}
+			}
+			require.NoError(t, w.Observe(t.Context(), model.TriedWithin))
+			l := w.only(w.Snapshot())
+			require.Equal(t, 1, l.Connections.LocalTrying)
+			require.Equal(t, model.StatusLosing, l.Verdict.Status)
+			require.Equal(t, tt.cause, l.Verdict.Cause, l.Verdict.Summary)
+		})
+	}
 }
 
 // No packet was dropped and the queue has room, but clients stand in it: the acceptor

@@ -28,8 +28,9 @@ type TCPInfo struct {
 	LastDataRecv time.Duration // tcpi_last_data_recv
 	LastAckRecv  time.Duration // tcpi_last_ack_recv
 
-	Retransmits uint8  // tcpi_retransmits: unanswered retransmissions of the oldest segment
-	RTT         uint32 // tcpi_rtt, microseconds
+	Retransmits uint8         // tcpi_retransmits: unanswered retransmissions of the oldest segment
+	RTO         time.Duration // tcpi_rto: how long an answer to it is awaited
+	RTT         uint32        // tcpi_rtt, microseconds
 
 	BytesAcked    uint64 // tcpi_bytes_acked: sent and acknowledged; HasBytes
 	BytesReceived uint64 // tcpi_bytes_received: in order; HasBytes
@@ -60,6 +61,7 @@ func (i *TCPInfo) decode(b []byte) bool {
 	}
 	i.Size = len(b)
 	i.Retransmits = b[2]
+	i.RTO = time.Duration(binary.NativeEndian.Uint32(b[8:])) * time.Microsecond
 	i.LastDataSent = millis(b[44:])
 	i.LastDataRecv = millis(b[52:])
 	i.LastAckRecv = millis(b[56:])

@@ -56,7 +56,7 @@ func beforeListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "clients are lost in front of the listener",
-			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same. Seen by their handshakes (CAP_NET_RAW).",
+			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same. Seen by their handshakes (CAP_NET_RAW); without these, of clients in the same network namespace, as a proxy beside the server, by their sockets.",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
 			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. A rule without a counter leaves the place unknown. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. A few of many are lost by any network, and are not said to be this: fewer than three, or than one in twenty of those that have ended.",
 			Change:    "What drops them.",

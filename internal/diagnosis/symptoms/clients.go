@@ -37,10 +37,25 @@ func (s *Symptoms) StillTry() (n uint64) {
 		n = s.repeatInVain()
 	}
 	c, was := s.Clients(), s.clientsBefore()
+	n += s.LocalTrying()
 	if c == nil || !s.Now.Listening() || c.Waiting == 0 || was == nil || was.Waiting == 0 || s.DroppedLately() || s.WasFull() {
 		return n
 	}
 	return n + uint64(c.Waiting)
+}
+
+// LocalTrying are those of the listener's own network namespace, as their sockets show it, where no handshakes are followed and
+// the listener has dropped nothing since their latest SYN. A half-open connection may be one of theirs, whom the SYN-ACK does not reach.
+func (s *Symptoms) LocalTrying() uint64 {
+	c := s.Now.Connections
+	if c == nil || c.Partial || s.Losses().Clients != nil || !s.Now.Listening() || s.DroppedLately() || s.WasFull() || s.whole < c.Age+model.TriedWithin {
+		return 0
+	}
+	n := c.LocalTrying
+	if b := s.Now.SynBacklog; b != nil {
+		n -= b.Length
+	}
+	return uint64(max(n, 0))
 }
 
 // clientsBefore are those of the snapshot before, nil where they are not known.

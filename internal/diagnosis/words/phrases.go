@@ -65,6 +65,15 @@ func CPU(s *symptoms.Symptoms, c model.Cause) string {
 	return "the process's threads waited for a CPU"
 }
 
+// LocalTrying says how many clients of the same network namespace have no answer, "" for none.
+func LocalTrying(s *symptoms.Symptoms) string {
+	n := s.LocalTrying()
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf("%s %s still trying to connect", phrase.Count(n, "local client"), phrase.Verb(n, "is", "are"))
+}
+
 // InInterval is the time of what was lost, as the end of a clause.
 func InInterval(s *symptoms.Symptoms) string { return Within(s.Interval) }
 
