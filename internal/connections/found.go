@@ -61,14 +61,21 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	f.accept(s)
 }
 
-// answeredWithin is how long ago a SYN was sent at least that has no answer: the kernel answers at once.
-const answeredWithin = 50 * time.Millisecond
+// The kernel answers a SYN of its own namespace at once. How long ago it was sent at least that has no answer: the first, and
+// one that follows others without.
+const (
+	firstWithin = 500 * time.Millisecond
+	nextWithin  = 50 * time.Millisecond
+)
 
 // Try takes the other end of a client's connection of the same namespace, see model.Connections.LocalTrying.
 // Its timer is set when the SYN is sent, to its RTO (tcp_retransmit_timer).
 func (f *Found) Try(s *sockdiag.Socket) {
-	sent := s.Info.RTO - time.Duration(s.Expires)*time.Millisecond
-	if s.State == sockdiag.SynSent && s.HasInfo && s.Info.Retransmits > 0 && sent >= answeredWithin && sent <= model.TriedWithin {
+	sent, least := s.Info.RTO-time.Duration(s.Expires)*time.Millisecond, firstWithin
+	if s.Info.Retransmits > 0 {
+		least = nextWithin
+	}
+	if s.State == sockdiag.SynSent && s.HasInfo && sent >= least && sent <= model.TriedWithin {
 		f.Counts.LocalTrying++
 	}
 }

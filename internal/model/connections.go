@@ -62,9 +62,9 @@ type Connections struct {
 	// (tcpi_retransmits), and nothing has come back: clients whose host or network is gone, or
 	// which packets of full size do not reach.
 	Unacknowledged int
-	// LocalTrying are clients of the listener's own network namespace, as a proxy beside it, that have repeated their SYN, the
-	// latest within TriedWithin, and have no answer. Known of the readings that search for outgoing
-	// connections, and of a snapshot's last.
+	// LocalTrying are clients of the listener's own network namespace, as a proxy beside it, whose SYN has no answer: their
+	// first for half a second, or one that they repeated. The latest was sent within TriedWithin. Known of the readings
+	// that search for outgoing connections, and of a snapshot's last.
 	LocalTrying int
 	// Unread is for how long the oldest of the Waiting has been there of which nobody has
 	// read a byte, as is known of the first requests of connections; UnreadNext the same of
