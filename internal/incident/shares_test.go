@@ -138,9 +138,9 @@ func TestOwners(t *testing.T) {
 	require.Equal(t, "netns 7", shares.OwnerOf(&l))
 	l.User = &uid
 	require.Equal(t, "uid 33", shares.OwnerOf(&l))
-	l.Process = &model.Process{Container: "c0ffee"}
-	require.Equal(t, "container c0ffee", shares.OwnerOf(&l))
-	l.Process.PodUID = "1-2"
+	l.Process = &model.Process{Container: "c0ffee", PodUID: "1-2"}
+	require.Equal(t, "uid 33", shares.OwnerOf(&l), "they may be what the process mounts")
+	l.Process.Owner = "pod 1-2"
 	require.Equal(t, "pod 1-2", shares.OwnerOf(&l))
 }
 

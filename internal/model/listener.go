@@ -182,6 +182,9 @@ type Process struct {
 
 	Container string // container id from the cgroup path, "" on a plain host
 	PodUID    string // Kubernetes pod uid from the cgroup path
+	// Owner is whose share of the agent it takes up: a pod, a container or a user, by the kernel's path of its cgroup
+	// alone; "" where that does not say it.
+	Owner string
 
 	// Busiest is the peer that most of the outgoing connections go to, nil when
 	// they were not counted.

@@ -6,14 +6,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// OwnerOf is whose share a listener takes up: its pod's or
-// container's, as the kernel has them by the process's cgroup, else that of the user who made the
-// socket, in whatever network namespace.
+// OwnerOf is whose share a listener takes up: its pod's, container's or user's, as the kernel has them by the
+// process's cgroup, else that of the user who made the socket, in whatever network namespace.
 func OwnerOf(l *model.Listener) string {
-	if p := l.Process; p != nil && p.PodUID != "" {
-		return "pod " + p.PodUID
-	} else if p != nil && p.Container != "" {
-		return "container " + p.Container
+	if p := l.Process; p != nil && p.Owner != "" {
+		return p.Owner
 	}
 	if l.User != nil {
 		return fmt.Sprintf("uid %d", *l.User)

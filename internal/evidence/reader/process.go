@@ -47,6 +47,7 @@ func (m *processReader) readCgroup(proc hostproc.FS, p *model.Process) {
 		return
 	}
 	p.Container, p.PodUID = model.Escape(cg.ContainerID), model.Escape(cg.PodUID)
+	p.Owner = cg.Owner
 	p.Frozen = cg.Frozen
 	p.CPULimit, p.MemoryLimit = cg.CPULimit, cg.MemoryLimit
 	p.CPUThrottled, p.CPUPeriods, p.CPUPeriodsThrottled = cg.Throttled, cg.NrPeriods, cg.NrThrottled

@@ -3,6 +3,7 @@
 package cgroup
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -17,6 +18,8 @@ type Group struct {
 	Path        string
 	ContainerID string // 64 hex digits, "" outside of containers
 	PodUID      string // Kubernetes' uid of the pod, "" outside of pods
+	// Owner is whose share it takes up, by the path alone; "" where that does not say it. See ownerOf.
+	Owner string
 
 	// Throttled is the time, summed over CPUs, that the group's threads were
 	// kept from running by its CPU limit (throttled_usec or throttled_time of
@@ -69,6 +72,36 @@ func podOf(path string) Pod {
 		}
 	}
 	return p
+}
+
+// ownerOf is whose a group is, from the root downwards, as who owns one may make others below it and name them as he
+// likes: a pod, a container, or the user in whose slice it is (systemd's user.slice), whatever he calls his groups and
+// whichever ids he runs as (/etc/subuid). "" where the path says none of these.
+func ownerOf(path string) string {
+	top, users := true, false
+	for segment := range strings.SplitSeq(path, "/") {
+		if uid, ok := userOf(segment); ok && users {
+			return uid
+		}
+		if id := podUID(segment); id != "" {
+			return "pod " + id
+		}
+		if id := containerID(segment); id != "" {
+			return "container " + id
+		}
+		users = top && segment == "user.slice"
+		top = top && (segment == "" || segment == "..")
+	}
+	return ""
+}
+
+// userOf is the user ("uid 1000") of a slice that systemd names by one.
+func userOf(segment string) (string, bool) {
+	number, ok := strings.CutPrefix(strings.TrimSuffix(segment, ".slice"), "user-")
+	if _, err := strconv.ParseUint(number, 10, 32); !ok || err != nil {
+		return "", false
+	}
+	return "uid " + number, true
 }
 
 // IsUID reports whether a text has the form of a pod's uid.

@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"cmp"
 	"io"
 	"path"
 	"strconv"
@@ -63,13 +62,12 @@ func newReading(fs hostproc.FS, pid int) (*reading, error) {
 	return &reading{fs: fs, proc: proc, groups: groups, ours: fs.Cgroups()}, nil
 }
 
-// Owner is the pod of a process, or else its container, by the path of its cgroup alone; where it is in
-// neither, its user ("uid 1000"). "" where none of these can be read.
+// Owner is the pod of a process, its container or the user in whose slice it runs, by the path of its cgroup alone; where it is in
+// none of these, its user ("uid 1000"). "" where nothing can be read.
 func Owner(fs hostproc.FS, pid int) string {
 	if r, err := newReading(fs, pid); err == nil {
 		defer r.close()
-		path := namedPath(r.groups)
-		if owner := cmp.Or(podUID(path), containerID(path)); owner != "" {
+		if owner := ownerOf(namedPath(r.groups)); owner != "" {
 			return owner
 		}
 	}
@@ -133,7 +131,7 @@ func (r *reading) close() {
 func (r *reading) read() Group {
 	var c Group
 	c.Path = namedPath(r.groups)
-	c.ContainerID, c.PodUID = containerID(c.Path), podUID(c.Path)
+	c.ContainerID, c.PodUID, c.Owner = containerID(c.Path), podUID(c.Path), ownerOf(c.Path)
 	if c.ContainerID == "" && (c.Path == "/" || strings.HasPrefix(c.Path, "/..")) || c.ContainerID != "" && c.PodUID == "" {
 		c.nameFromMounts(r.mounts())
 	}

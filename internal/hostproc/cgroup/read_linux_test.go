@@ -61,7 +61,7 @@ func TestCgroupV2(t *testing.T) {
 	c, err := Of(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, Group{
-		Path: scope, ContainerID: hexID, PodUID: uid,
+		Path: scope, ContainerID: hexID, PodUID: uid, Owner: "pod " + uid,
 		Throttled: new(9204 * time.Millisecond), NrThrottled: new(uint64(115)),
 		NrPeriods: new(uint64(331)), Used: new(8514387 * time.Microsecond),
 		CPULimit: new(1.5), MemoryLimit: new(uint64(536870912)), PidsLimit: new(uint64(4096)),
@@ -93,7 +93,7 @@ func TestCgroupV1(t *testing.T) {
 	c, err := Of(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, Group{
-		Path: "/docker/" + hexID, ContainerID: hexID,
+		Path: "/docker/" + hexID, ContainerID: hexID, Owner: "container " + hexID,
 		Throttled: new(123456789 * time.Nanosecond), NrThrottled: new(uint64(4)), CPULimit: new(0.5),
 		NrPeriods: new(uint64(10)), Used: new(987654321 * time.Nanosecond), PidsRefused: new(uint64(7)),
 	}, c)
