@@ -78,6 +78,7 @@ type AcceptQueue struct {
 	Full              bool     `json:"full"`
 	Peak              *int     `json:"peak,omitempty"`
 	PeakAgeSeconds    *float64 `json:"peak_age_seconds,omitempty"`
+	Probes            int      `json:"probes,omitempty"` // of length: whose clients have closed and sent nothing, as a probe of the port does
 	OldestWaitSeconds *float64 `json:"oldest_wait_seconds,omitempty"`
 	SocketDrops       *uint64  `json:"socket_drops,omitempty"`
 }
@@ -225,6 +226,7 @@ func newAcceptQueue(q *model.AcceptQueue) *AcceptQueue {
 		Capacity:          q.Capacity(),
 		Full:              q.Full(),
 		Peak:              q.Peak,
+		Probes:            q.Probes,
 		OldestWaitSeconds: seconds(q.OldestWait),
 		SocketDrops:       q.SocketDrops,
 	}

@@ -65,7 +65,7 @@ func (q *AcceptQueue) model() *model.AcceptQueue {
 	if q == nil {
 		return nil
 	}
-	out := &model.AcceptQueue{Length: q.Length, Limit: q.Limit, Peak: q.Peak, OldestWait: spanned(q.OldestWaitSeconds), SocketDrops: q.SocketDrops, Recent: q.Length}
+	out := &model.AcceptQueue{Length: q.Length, Limit: q.Limit, Peak: q.Peak, Probes: q.Probes, OldestWait: spanned(q.OldestWaitSeconds), SocketDrops: q.SocketDrops, Recent: q.Length}
 	if q.PeakAgeSeconds != nil {
 		out.PeakAge = period(*q.PeakAgeSeconds)
 	}

@@ -55,7 +55,8 @@ func (f *Found) Estimate(s Subset) {
 	for i, n := range f.states {
 		f.states[i] = s.all(n)
 	}
-	c.Accepted, f.SynBacklog, f.Queued, f.QueuedLeft = s.all(c.Accepted), s.all(f.SynBacklog), s.all(f.Queued), s.all(f.QueuedLeft)
+	c.Accepted, f.SynBacklog, f.Queued = s.all(c.Accepted), s.all(f.SynBacklog), s.all(f.Queued)
+	f.QueuedLeft, f.Probes = s.all(f.QueuedLeft), s.all(f.Probes)
 	divide(c.Accepted, open[:])
 	f.states[sockdiag.Established], f.states[sockdiag.CloseWait] = open[0], open[1]
 	divide(c.Accepted, c.Phases[:])

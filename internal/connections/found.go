@@ -14,7 +14,9 @@ type Found struct {
 	SynBacklog int              // half-open (SYN_RECV)
 	Queued     int              // in the accept queue
 	QueuedLeft int              // of those queued, such as sent a request and FIN
+	Probes     int              // of those queued, such as sent FIN alone
 	OldestWait time.Duration    // of those queued
+	OldestAsks time.Duration    // of those queued that are no probes
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	farewells []netip.AddrPort // of Closed: see farewell
@@ -48,14 +50,7 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	}
 	if s.Inode == 0 {
 		f.Queued++
-		if s.State == sockdiag.CloseWait && unanswered(s) {
-			f.QueuedLeft++
-		}
-		if s.HasInfo {
-			// Set when the handshake completes, and nothing was sent since.
-			f.OldestWait = max(f.OldestWait, s.Info.LastDataSent)
-			f.queue.add(s)
-		}
+		f.wait(s)
 		return
 	}
 	f.accept(s)
@@ -78,6 +73,26 @@ func (f *Found) Try(s *sockdiag.Socket) {
 	if s.State == sockdiag.SynSent && s.HasInfo && sent >= least && sent <= model.TriedWithin {
 		f.Counts.LocalTrying++
 	}
+}
+
+// wait counts one in the accept queue.
+func (f *Found) wait(s *sockdiag.Socket) {
+	probe := s.State == sockdiag.CloseWait && !unanswered(s)
+	switch {
+	case probe:
+		f.Probes++
+	case s.State == sockdiag.CloseWait:
+		f.QueuedLeft++
+	}
+	if !s.HasInfo {
+		return
+	}
+	// Set when the handshake completes, and nothing was sent since.
+	age := s.Info.LastDataSent
+	if f.OldestWait = max(f.OldestWait, age); !probe {
+		f.OldestAsks = max(f.OldestAsks, age)
+	}
+	f.queue.add(s)
 }
 
 func (f *Found) accept(s *sockdiag.Socket) {

@@ -53,17 +53,20 @@ func TestStands(t *testing.T) {
 	require.False(t, known, "more than are remembered")
 }
 
-// Of those in the accept queue who have sent a request and closed: not a check of the port.
+// Of those in the accept queue who have closed: with a request sent, or without, as a check of the port does, which
+// waits for nothing.
 func TestQueuedLeft(t *testing.T) {
 	f := &Found{}
+	waited := func(d time.Duration) sockdiag.TCPInfo { return sockdiag.TCPInfo{LastDataSent: d} }
 	for _, s := range []sockdiag.Socket{
-		{State: sockdiag.CloseWait, RecvQ: 81},
-		{State: sockdiag.CloseWait, RecvQ: 1},
-		{State: sockdiag.Established, RecvQ: 80},
+		{State: sockdiag.CloseWait, RecvQ: 81, HasInfo: true, Info: waited(2 * time.Second)},
+		{State: sockdiag.CloseWait, RecvQ: 1, HasInfo: true, Info: waited(9 * time.Second)},
+		{State: sockdiag.Established, RecvQ: 80, HasInfo: true, Info: waited(time.Second)},
 		{State: sockdiag.CloseWait, RecvQ: 81, Inode: 1},
 	} {
 		f.Add(&s)
 	}
 	require.Equal(t, 3, f.Queued)
-	require.Equal(t, 1, f.QueuedLeft)
+	require.Equal(t, []int{1, 1}, []int{f.QueuedLeft, f.Probes})
+	require.Equal(t, []time.Duration{9 * time.Second, 2 * time.Second}, []time.Duration{f.OldestWait, f.OldestAsks})
 }

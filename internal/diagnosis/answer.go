@@ -77,10 +77,10 @@ func (j *judge) waits(s model.Status) string {
 // whoWaits are those in front of a stage.
 func (j *judge) whoWaits() string {
 	var parts []string
-	if n := reading.Queued(j.s.Now); n > 0 {
+	if n := reading.ClientsQueued(j.s.Now); n > 0 {
 		wait := phrase.Sprintf("%s %s to be let in", phrase.Count(n, "client"), phrase.Verb(n, "waits", "wait"))
-		if old := j.s.Now.AcceptQueue.OldestWait; old != nil && *old >= reading.LongWaiting {
-			wait += ", the first for " + phrase.Seconds(*old)
+		if reading.WaitsLong(j.s.Now) {
+			wait += ", the first for " + phrase.Seconds(*reading.OldestWait(j.s.Now))
 		}
 		parts = append(parts, wait)
 	}

@@ -303,7 +303,7 @@ func (j *judge) countNumbers() string {
 		parts = append(parts, s)
 	}
 	if q := j.s.Now.AcceptQueue; q != nil {
-		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", min(q.Length, q.Capacity()), q.Capacity()))
+		parts = append(parts, phrase.Sprintf("%d of %d in the accept queue", min(q.Length, q.Capacity()), q.Capacity())+words.Probes(q))
 	}
 	s := strings.Join(parts, ", ")
 	if j.s.Clamped() {

@@ -254,6 +254,26 @@ func scenariosClaims() []scenario {
 			now: paused().do(acceptor(model.AcceptorMissing)), before: pausedBefore(),
 		},
 		{
+			name: "no acceptor thread yet, and only probes of the port have come", status: ok, notCodes: []string{"queue_stands", "not_accepting"},
+			now:    fresh().queue(5, 3*time.Second).do(probes(5, 0)).do(acceptor(model.AcceptorMissing)),
+			before: fresh().queue(4, 2*time.Second).do(probes(4, 0)),
+		},
+		{
+			name: "the same, and neither the limits nor the acceptor are known yet", status: ok,
+			now:    fresh().queue(5, 3*time.Second).do(probes(4, 20*time.Millisecond)).do(func(l *model.Listener) { l.Connector = nil }),
+			before: fresh().queue(4, 2*time.Second).do(probes(4, 0)).do(func(l *model.Listener) { l.Connector = nil }),
+		},
+		{
+			name: "no acceptor thread yet, and a client waits behind the probes", status: saturated, cause: model.CauseNotAccepting,
+			now:    fresh().queue(6, 3*time.Second).do(probes(5, 1200*time.Millisecond)).do(acceptor(model.AcceptorMissing)),
+			before: fresh().queue(5, 2*time.Second).do(probes(4, 200*time.Millisecond)),
+		},
+		{
+			name: "probes fill the accept queue", status: saturated, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
+			now:    paused().do(probes(11, 0)).do(acceptor(model.AcceptorMissing)),
+			before: pausedBefore().do(probes(11, 0)),
+		},
+		{
 			name: "the acceptor slept, and the oldest in the queue is another one", status: saturated, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
 			now: fresh().queue(11, 900*time.Millisecond).do(acceptor(model.AcceptorPauses)), before: pausedBefore(),
 		},
@@ -777,4 +797,10 @@ func scenariosClaims() []scenario {
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},
 	}
+}
+
+// probes are as many in the accept queue whose clients have closed and sent nothing; the oldest of the others has
+// waited for that time.
+func probes(n int, oldest time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.AcceptQueue.Probes, l.AcceptQueue.OldestClient = n, &oldest }
 }

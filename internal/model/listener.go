@@ -120,6 +120,10 @@ type AcceptQueue struct {
 	OldestWait *time.Duration
 	// Left are those in it whose clients have sent a request and closed, at their side at least.
 	Left int
+	// Probes are those in it whose clients have closed and sent nothing, as a probe of the port does: they wait
+	// for nothing. OldestClient is the longest wait of the others, where there are Probes.
+	Probes       int
+	OldestClient *time.Duration
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the
 	// first (by its socket's cookie) in each reading of that time. 0: somebody was taken out since the
 	// reading before; nil: not known.

@@ -65,7 +65,7 @@ func notAccepting() Cause {
 		},
 		Book: Runbook{
 			Title:     "nothing is accepted, and no limit is reached",
-			Seen:      "Clients wait in the accept queue, the oldest of them stays the oldest, connections are free, and the acceptor thread sleeps for set times (a paused connector) or is not there.",
+			Seen:      "Clients wait in the accept queue, the oldest of them stays the oldest, connections are free, and the acceptor thread sleeps for set times (a paused connector) or is not there. Connections whose clients have closed and sent nothing, as a probe of the port does, wait for nothing: while there are no others, and the queue is not full, the status is `ok`.",
 			Clients:   "They are connected and get no answer: read timeouts; connect timeouts once the queue is full.",
 			Check:     "The log: a deployment that has not ended (the port opens before that with `bindOnInit`), a shutdown that hangs, an OutOfMemoryError that ended the thread.",
 			Change:    "Resume the connector, or restart. Probe readiness by HTTP, not by connecting: the kernel completes handshakes for a server that accepts nobody.",

@@ -76,8 +76,36 @@ func Queued(l *model.Listener) int {
 	return l.AcceptQueue.Length
 }
 
-// QueueWaits reports whether anybody is in the accept queue.
-func QueueWaits(l *model.Listener) bool { return Queued(l) > 0 }
+// QueueWaits reports whether anybody waits in the accept queue.
+func QueueWaits(l *model.Listener) bool { return ClientsQueued(l) > 0 }
+
+// ClientsQueued are the connections in the accept queue but for those of probes, which wait for nothing.
+func ClientsQueued(l *model.Listener) int { return max(0, Queued(l)-probes(l)) }
+
+// probes are those in the accept queue; in a full one they keep clients out, and count as all others do.
+func probes(l *model.Listener) int {
+	if l == nil || l.AcceptQueue == nil || QueueFull(l) {
+		return 0
+	}
+	return l.AcceptQueue.Probes
+}
+
+// OldestWait is for how long the first of these has waited, nil where that is not known.
+func OldestWait(l *model.Listener) *time.Duration {
+	switch {
+	case l == nil || l.AcceptQueue == nil:
+		return nil
+	case probes(l) > 0:
+		return l.AcceptQueue.OldestClient
+	}
+	return l.AcceptQueue.OldestWait
+}
+
+// WaitsLong means that it has waited for that long.
+func WaitsLong(l *model.Listener) bool {
+	old := OldestWait(l)
+	return old != nil && *old >= LongWaiting
+}
 
 // QueueFull reports whether the accept queue is full.
 func QueueFull(l *model.Listener) bool {

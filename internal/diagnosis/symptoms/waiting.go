@@ -34,12 +34,12 @@ func (s *Symptoms) StandsMostly() bool {
 // StandsLong means that clients have waited for a second and more in front of a server that
 // seems to have room. Why is not known, but that is not ok.
 func (s *Symptoms) StandsLong() bool {
-	return s.QueueBeforeRoom() && s.Now.AcceptQueue.OldestWait != nil && *s.Now.AcceptQueue.OldestWait >= reading.LongWaiting
+	return s.QueueBeforeRoom() && reading.WaitsLong(s.Now)
 }
 
 // QueueWaitsLong is the same whether there is room or that is not known.
 func (s *Symptoms) QueueWaitsLong() bool {
-	return s.Both(s.QueueStands) && s.Now.AcceptQueue.OldestWait != nil && *s.Now.AcceptQueue.OldestWait >= reading.LongWaiting
+	return s.Both(s.QueueStands) && reading.WaitsLong(s.Now)
 }
 
 // QueueBeforeRoom means that the accept queue stands though not all connections are taken.
@@ -50,7 +50,8 @@ func (s *Symptoms) QueueBeforeRoom() bool {
 
 // QueueStands reports whether connections wait, and do not only pass through.
 func (s *Symptoms) QueueStands(l *model.Listener) bool {
-	return reading.QueueWaits(l) && (l.AcceptQueue.OldestWait == nil || *l.AcceptQueue.OldestWait >= s.T.Passing)
+	old := reading.OldestWait(l)
+	return reading.QueueWaits(l) && (old == nil || *old >= s.T.Passing)
 }
 
 // Unacknowledged means that in both snapshots clients acknowledge nothing.

@@ -128,7 +128,16 @@ func QueueNumbers(s *symptoms.Symptoms) string {
 	if q.OldestWait != nil && q.Length > 0 {
 		text += ", the oldest has waited " + phrase.Seconds(*q.OldestWait)
 	}
-	return text
+	return text + Probes(q)
+}
+
+// Probes says how many in the accept queue wait for nothing.
+func Probes(q *model.AcceptQueue) string {
+	n := min(q.Probes, q.Length)
+	if n == 0 {
+		return ""
+	}
+	return phrase.Sprintf(" (%d whose %s closed and sent nothing, as a probe of the port does)", n, phrase.Verb(n, "client has", "clients have"))
 }
 
 // LossNumbers are the packets of one cause, where they are not all. shown is

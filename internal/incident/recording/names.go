@@ -33,7 +33,7 @@ func modelNames() []named {
 		of[model.Elsewhere]("Port PID Comm Pod Others"),
 		of[model.Limit]("Name Used Max Ratio FullIn"),
 		of[model.SynBacklog]("Length Limit"),
-		of[model.AcceptQueue]("Length Limit Peak PeakAge Recent -Samples OldestWait Left NoAcceptFor SocketDrops"),
+		of[model.AcceptQueue]("Length Limit Peak PeakAge Recent -Samples OldestWait Left Probes OldestClient NoAcceptFor SocketDrops"),
 		of[model.Connections]("At Age Accepted Phases Reset Abandoned ClosedIdle Silent Recent MaybeBusy Outlived LocalTrying " +
 			"Unacknowledged Unread UnreadNext InServiceFor TopPeer TopPeers States Partial Other Subset " +
 			"Error"),

@@ -29,6 +29,23 @@ func claims() []deployment {
 			c.Row.Truth = fmt.Sprintf("connector.pause(), %d of 30 clients connected, none answered: %d", clients.Connected.Load(), clients.Answered.Load())
 			c.Ask(rig.Port).Verdict("losing not_accepting", "saturated not_accepting").Silent("slow_accept")
 		}},
+		{"a paused connector, and only probes of its port come", func(c *rig.Case) {
+			c.Embedded(rig.JVM{}, tomcat("pause=2000")...)
+			c.Answers("127.0.0.1:8080")
+			c.Until("it is paused", func() bool { _, err := os.Stat(filepath.Join(c.Dir, "paused")); return err == nil })
+			for range 5 {
+				c.Connects(rig.Port)
+			}
+			c.Wait(2 * time.Second)
+			c.Row.Truth = "connector.pause(), nobody waits for an answer"
+			c.Both(rig.Port, "ok").Names("whose clients have closed and sent nothing")
+			said := c.Row.Said
+			clients := c.Hold(rig.Clients{N: 1, Text: rig.Get("/")})
+			c.Until("a client has come", func() bool { return clients.Connected.Load() == 1 })
+			c.Row.Truth += "; then a client comes"
+			c.Both(rig.Port, "saturated not_accepting")
+			c.Row.Said = said + " Then: " + c.Row.Said
+		}},
 		{"SYNs that nftables drops in front of the listener", func(c *rig.Case) {
 			c.Needs("nft")
 			c.Embedded(rig.JVM{}, tomcat()...)
