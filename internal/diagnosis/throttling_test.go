@@ -72,6 +72,9 @@ func TestAdviseThrottled(t *testing.T) {
 	lost = &model.Losses{Clients: clients, AbandonedRequests: 80}
 	nearlyAll := func() string { return advised(new(.1), 1900*time.Millisecond, 100*time.Millisecond) }
 	require.Contains(t, nearlyAll(), "from 0.1 to 0.4 CPUs, for all who come: of 200 clients in the last 10 s it is enough for 80, or remove it")
+	clients.Begun, clients.Answers.Checks = 300, 100
+	require.Contains(t, nearlyAll(), "of 200 clients in the last 10 s it is enough for 80", "checks take no CPU time")
+	clients.Begun, clients.Answers.Checks = 200, 0
 	require.Contains(t, advised(new(.1), 880*time.Millisecond, 120*time.Millisecond), "from 0.1 to 0.4 CPUs", "and not 0.9: its threads are many")
 	shown = &model.Shown{Verdict: model.Verdict{Answer: model.Answer{Do: []model.Step{{Setting: "CPU limit", From: "0.1", To: "0.6"}}}}}
 	require.Contains(t, nearlyAll(), "from 0.1 to 0.6 CPUs, for the most that have come since the trouble began, or remove it", "it does not shrink")

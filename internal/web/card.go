@@ -277,7 +277,11 @@ func outcomes(l *model.Listener) (heading string, parts []part) {
 	}
 	add(c.Untracked, "not followed", "unclassified")
 	add(uint64(c.Trying()), "still trying", "closed")
-	return "Attempts to connect in " + phrase.Seconds(c.Observed) + ": " + phrase.Number(total), placed(parts, total)
+	heading = "Attempts to connect in " + phrase.Seconds(c.Observed) + ": " + phrase.Number(total)
+	if n := c.Answers.Checks; n > 0 {
+		heading += ", " + phrase.Number(n) + " of them checks"
+	}
+	return heading, placed(parts, total)
 }
 
 // outcomeClass: green got in, orange late, red not at all.

@@ -44,8 +44,18 @@ func TestClientsAndPeersAreShown(t *testing.T) {
 		require.Contains(t, page, want)
 	}
 	require.NotContains(t, page, "stalled", "what did not happen")
+	require.NotContains(t, page, "checks")
 	require.NotContains(t, page, "10.0.3.9", "nothing is asked of it")
 	require.NotContains(t, page, "192.0.2.77", "a client's address is for the screen")
+}
+
+// Checks are among those who connect.
+func TestChecksAreNamed(t *testing.T) {
+	l := overloaded()
+	l.Losses.Clients.Answers = model.ClientAnswers{Known: true, Checks: 1028}
+	var b bytes.Buffer
+	require.NoError(t, Report(&b, snapshotOf(l), "1.2.3", ""))
+	require.Contains(t, b.String(), "<h3>Attempts to connect in 60 s: 10,315, 1,028 of them checks</h3>")
 }
 
 // An estimate says how far it may be from the truth.

@@ -92,13 +92,14 @@ func moreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
 		few, young = 5, 15 * time.Second // do not show what a request takes
 		most       = 10.                 // times: above it is no number to give
 	)
-	if c := lost.Clients; c != nil && c.Flood == nil && c.PacketsLost == 0 && c.Untracked == 0 && c.Answers.Known && c.Begun >= few {
+	if c := lost.Clients; c != nil && c.Flood == nil && c.PacketsLost == 0 && c.Untracked == 0 && c.Answers.Known && c.Begun >= few+c.Answers.Checks {
+		came := c.Begun - c.Answers.Checks // who asks for nothing takes no CPU time
 		done, settled := c.Answers.Answered+lost.AbandonedRequests, c.Arrivals != nil && c.Arrivals.First >= young
 		switch {
-		case settled && done >= few && 1.25*float64(c.Begun) > most*float64(done):
+		case settled && done >= few && 1.25*float64(came) > most*float64(done):
 			return 0, ""
-		case settled && done >= few && c.Begun > done:
-			return 1.25 * float64(c.Begun) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(c.Begun, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
+		case settled && done >= few && came > done:
+			return 1.25 * float64(came) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(came, "client"), phrase.Seconds(c.Observed), phrase.Number(done))
 		case s.Shown != nil && (!settled || done < few): // more will be known
 			return 0, ""
 		}

@@ -158,7 +158,11 @@ func (s *Story) counted(c *model.ClientTotals) string {
 	}
 	add(c.Outcomes[model.ClientConnected], "was let in at once", "were let in at once")
 	add(c.Outcomes[model.ClientHalfOpen], "apparently did not answer the SYN-ACK", "apparently did not answer the SYN-ACK")
-	return "By their handshakes: " + strings.Join(parts, ", ") + "; " + phrase.Count(s.Counted.Packets(), "packet") + " dropped."
+	out := "By their handshakes: " + strings.Join(parts, ", ") + "; " + phrase.Count(s.Counted.Packets(), "packet") + " dropped."
+	if n := c.Answers.Checks; n > 0 {
+		out += " " + phrase.Number(n) + " of those let in " + phrase.Verb(n, "was a check: it", "were checks: they") + " asked for nothing."
+	}
+	return out
 }
 
 // Lost are the numbers of what was lost.
