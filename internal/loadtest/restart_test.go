@@ -1,6 +1,7 @@
 package loadtest_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -119,4 +120,30 @@ func TestAServerThatStartsLate(t *testing.T) {
 	require.EqualValues(t, 240, r.Clients.Served)
 	require.Equal(t, 4*time.Second, r.Down)
 	require.Equal(t, "The load began before the server listened.", r.Worst.Verdict.Answer.Why)
+}
+
+// Which of two listeners of a port continues is always the same.
+func TestTwoListenersOfAPortClose(t *testing.T) {
+	continues := func() string {
+		at := time.Unix(1000, 0)
+		snapshot := func(listeners ...model.Listener) *model.Snapshot {
+			at = at.Add(time.Second)
+			return &model.Snapshot{Time: at, Listeners: listeners}
+		}
+		var both []model.Listener
+		for _, address := range []string{"10.0.0.1:8080", "10.0.0.2:8080"} {
+			l := model.Listener{ID: model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort(address)}, Port: 8080}
+			both = append(both, l)
+		}
+		r := loadtest.NewRecorder(snapshot(both...))
+		r.Observe(snapshot(both...))
+		r.Observe(snapshot(model.Listener{ID: model.ListenerID{NetNS: 1}, Port: 8080, Expected: true, Verdict: model.Verdict{Status: model.StatusDown, Cause: model.CauseNoListener}}))
+		courses := r.Courses()
+		require.Len(t, courses, 2)
+		return courses[0].Latest.ID.String()
+	}
+	first := continues()
+	for range 50 {
+		require.Equal(t, first, continues())
+	}
 }

@@ -83,11 +83,21 @@ func (r *Recorder) takeOver(k key, l *model.Listener) *Course {
 	}
 	var last *Course
 	for other, c := range r.courses {
-		if other.port == k.port && other.id.NetNS == k.id.NetNS && (last == nil || c.latest.attempts() > last.latest.attempts()) {
+		if other.port == k.port && other.id.NetNS == k.id.NetNS && (last == nil || c.succeeds(last)) {
 			last = c
 		}
 	}
 	return last
+}
+
+// succeeds reports whether of two courses of a port this is the one that continues: that which had more clients, then
+// that which began later.
+func (c *Course) succeeds(other *Course) bool {
+	return cmp.Or(
+		cmp.Compare(c.latest.attempts(), other.latest.attempts()),
+		cmp.Compare(c.start, other.start),
+		cmp.Compare(other.Latest.ID.String(), c.Latest.ID.String()),
+	) > 0
 }
 
 // Observe adds a snapshot.
