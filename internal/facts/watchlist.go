@@ -40,16 +40,37 @@ type ClosedTotals struct {
 	model.RetainedTotals
 }
 
-// DownSince is since when an expected port has had no listener, zero where all have one; before is that of the
-// list before.
-func (w *Watchlist) DownSince(before time.Time) time.Time {
-	switch {
-	case !slices.ContainsFunc(w.Targets, func(t model.Target) bool { return !t.Up }):
-		return time.Time{}
-	case before.IsZero():
-		return w.At
+// Down is since when each of the expected ports has had no listener that has none.
+type Down map[portOf]time.Time
+
+type portOf struct {
+	netns uint64
+	port  uint16
+}
+
+// Down is that of this list; before is that of the list before.
+func (w *Watchlist) Down(before Down) Down {
+	out := make(Down)
+	for _, t := range w.Targets {
+		if t.Up {
+			continue
+		}
+		at := portOf{t.NetNS, t.Port}
+		if out[at] = before[at]; out[at].IsZero() {
+			out[at] = w.At
+		}
 	}
-	return before
+	return out
+}
+
+// Latest is when the latest of them closed, zero where there is none.
+func (d Down) Latest() (latest time.Time) {
+	for _, since := range d {
+		if since.After(latest) {
+			latest = since
+		}
+	}
+	return latest
 }
 
 // In are the watched listeners of a namespace.

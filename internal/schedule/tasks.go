@@ -11,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/metronome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -231,7 +232,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 	timer := time.NewTimer(s.nap(due))
 	defer timer.Stop()
 	ring, last, gap := s.bells.list, s.options().Now(), soonest
-	var closed time.Time
+	var down facts.Down
 	for {
 		select {
 		case <-ctx.Done():
@@ -271,7 +272,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		if s.list.Load().Unnamed {
 			rest = min(rest, max(gap, maxListGap))
 		}
-		if closed = s.list.Load().DownSince(closed); !closed.IsZero() && last.Sub(closed) < returnsIn {
+		if down = s.list.Load().Down(down); len(down) > 0 && last.Sub(down.Latest()) < returnsIn {
 			rest = min(rest, cputime.Rest(cost, 0, changePart))
 		}
 		due = time.Now().Add(max(s.options().ScanInterval, rest))
