@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 )
 
 // attempt is a client that tries to connect, and one that was let in until it is known
@@ -102,9 +103,8 @@ const (
 	// later, and the network may lose one of these.
 	challengedPatience = 6*time.Second + slack
 	// atOnce is less than any timeout of a SYN (TCP_TIMEOUT_INIT).
-	atOnce = synAckTimeout / 2
-	// maxPatience covers the longest time between two SYNs of Linux with tcp_syn_retries 6.
-	maxPatience = 70 * time.Second
+	atOnce      = synAckTimeout / 2
+	maxPatience = recall.MaxPatience
 )
 
 // unanswered: nothing has come back yet, and the latest SYN has no answer. One that comes when the client's host was

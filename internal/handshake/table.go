@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 )
 
@@ -23,8 +24,8 @@ const (
 	none       = int32(-1)
 
 	// tick times slots is the time ahead for which deadlines can be noted.
-	tick  = 125 * time.Millisecond
-	slots = 1024
+	tick  = recall.Tick
+	slots = recall.Ticks
 )
 
 // table holds the open attempts: at most limit, found by their key and by the

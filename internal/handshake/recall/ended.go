@@ -7,9 +7,10 @@ import "time"
 const (
 	// MaxEnded bounds the clients that are remembered, at some 80 bytes each.
 	MaxEnded = 10_000
-	// endedFor is the longest time until another SYN comes, and that one's attempt ends: twice that of Linux between
-	// two SYNs with tcp_syn_retries 6.
-	endedFor = 140 * time.Second
+	// MaxPatience covers the longest time between two SYNs of Linux with tcp_syn_retries 6, endedFor that until
+	// another comes and that one's attempt ends.
+	MaxPatience = 70 * time.Second
+	endedFor    = 2 * MaxPatience
 )
 
 // Ended remembers the clients that were counted as turned away: where the network loses
