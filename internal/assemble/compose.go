@@ -99,7 +99,7 @@ func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
 			l.AcceptQueue.OldestWait, l.AcceptQueue.Left = new(found.OldestWait), found.QueuedLeft
 			if found.Probes > 0 {
-				l.AcceptQueue.Probes, l.AcceptQueue.OldestClient = found.Probes, new(found.OldestAsks)
+				l.AcceptQueue.Probes, l.AcceptQueue.OldestClient = found.Probes, found.OldestAsks
 			}
 			l.AcceptQueue.NoAcceptFor = d.next.histories[l.ID].queue.read(found, last.At, len(k.Members) > 1)
 		}

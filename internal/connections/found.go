@@ -16,7 +16,7 @@ type Found struct {
 	QueuedLeft int              // of those queued, such as sent a request and FIN
 	Probes     int              // of those queued, such as sent FIN alone
 	OldestWait time.Duration    // of those queued
-	OldestAsks time.Duration    // of those queued that are no probes
+	OldestAsks *time.Duration   // of those queued that are no probes, nil where there are none
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	farewells []netip.AddrPort // of Closed: see farewell
@@ -89,8 +89,8 @@ func (f *Found) wait(s *sockdiag.Socket) {
 	}
 	// Set when the handshake completes, and nothing was sent since.
 	age := s.Info.LastDataSent
-	if f.OldestWait = max(f.OldestWait, age); !probe {
-		f.OldestAsks = max(f.OldestAsks, age)
+	if f.OldestWait = max(f.OldestWait, age); !probe && (f.OldestAsks == nil || *f.OldestAsks < age) {
+		f.OldestAsks = &age
 	}
 	f.queue.add(s)
 }

@@ -68,5 +68,5 @@ func TestQueuedLeft(t *testing.T) {
 	}
 	require.Equal(t, 3, f.Queued)
 	require.Equal(t, []int{1, 1}, []int{f.QueuedLeft, f.Probes})
-	require.Equal(t, []time.Duration{9 * time.Second, 2 * time.Second}, []time.Duration{f.OldestWait, f.OldestAsks})
+	require.Equal(t, []time.Duration{9 * time.Second, 2 * time.Second}, []time.Duration{f.OldestWait, *f.OldestAsks})
 }

@@ -259,6 +259,16 @@ func scenariosClaims() []scenario {
 			before: fresh().queue(4, 2*time.Second).do(probes(4, 0)),
 		},
 		{
+			name: "the same, one of them since the connections were read", status: ok, notCodes: []string{"queue_stands", "not_accepting"},
+			now:    fresh().queue(5, 3*time.Second).do(probes(4, 0)).do(acceptor(model.AcceptorMissing)),
+			before: fresh().queue(4, 2*time.Second).do(probes(3, 0)),
+		},
+		{
+			name: "the same, one of them not closed yet", status: ok, notCodes: []string{"queue_stands", "not_accepting"},
+			now:    fresh().queue(5, 3*time.Second).do(probes(4, 200*time.Millisecond)).do(acceptor(model.AcceptorMissing)),
+			before: fresh().queue(4, 2*time.Second).do(probes(3, 0)),
+		},
+		{
 			name: "the same, and neither the limits nor the acceptor are known yet", status: ok,
 			now:    fresh().queue(5, 3*time.Second).do(probes(4, 20*time.Millisecond)).do(func(l *model.Listener) { l.Connector = nil }),
 			before: fresh().queue(4, 2*time.Second).do(probes(4, 0)).do(func(l *model.Listener) { l.Connector = nil }),
@@ -800,7 +810,11 @@ func scenariosClaims() []scenario {
 }
 
 // probes are as many in the accept queue whose clients have closed and sent nothing; the oldest of the others has
-// waited for that time.
+// waited for that time, 0 where no others were found.
 func probes(n int, oldest time.Duration) func(*model.Listener) {
-	return func(l *model.Listener) { l.AcceptQueue.Probes, l.AcceptQueue.OldestClient = n, &oldest }
+	return func(l *model.Listener) {
+		if l.AcceptQueue.Probes = n; oldest > 0 {
+			l.AcceptQueue.OldestClient = &oldest
+		}
+	}
 }

@@ -121,7 +121,8 @@ type AcceptQueue struct {
 	// Left are those in it whose clients have sent a request and closed, at their side at least.
 	Left int
 	// Probes are those in it whose clients have closed and sent nothing, as a probe of the port does: they wait
-	// for nothing. OldestClient is the longest wait of the others, where there are Probes.
+	// for nothing. OldestClient is the longest wait of the others, where there are Probes; nil where the reading
+	// that found these found no others.
 	Probes       int
 	OldestClient *time.Duration
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the

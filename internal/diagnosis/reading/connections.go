@@ -79,8 +79,14 @@ func Queued(l *model.Listener) int {
 // QueueWaits reports whether anybody waits in the accept queue.
 func QueueWaits(l *model.Listener) bool { return ClientsQueued(l) > 0 }
 
-// ClientsQueued are the connections in the accept queue but for those of probes, which wait for nothing.
-func ClientsQueued(l *model.Listener) int { return max(0, Queued(l)-probes(l)) }
+// ClientsQueued are the connections in the accept queue but for those of probes, which wait for nothing. Where none but
+// these were found, one that has come since is likely to be another.
+func ClientsQueued(l *model.Listener) int {
+	if probes(l) > 0 && l.AcceptQueue.OldestClient == nil {
+		return 0
+	}
+	return max(0, Queued(l)-probes(l))
+}
 
 // probes are those in the accept queue; in a full one they keep clients out, and count as all others do.
 func probes(l *model.Listener) int {

@@ -142,19 +142,20 @@ func (p Pair) FilesFull(l *model.Listener) bool {
 // NothingAccepted is for how long nobody has been taken out of the accept queue at least, 0
 // where somebody was or may have been.
 func (p Pair) NothingAccepted() time.Duration {
-	if long := p.noAcceptFor(); long >= standstillLeast {
-		return long
-	}
-	return 0
+	return p.noAcceptFor(standstillLeast)
 }
 
 // OldestStands means that the first in the accept queue stayed the first between two readings, however
 // close they are: nothing shows that anybody is accepted.
-func (p Pair) OldestStands() bool { return p.noAcceptFor() >= standsLeast }
+func (p Pair) OldestStands() bool { return p.noAcceptFor(standsLeast) > 0 }
 
-// noAcceptFor is for how long the first in the accept queue has been it.
-func (p Pair) noAcceptFor() time.Duration {
-	if p.Now == nil || !QueueWaits(p.Now) || p.Now.AcceptQueue.NoAcceptFor == nil {
+// noAcceptFor is for how long the first in the accept queue has been it; 0 where that is less, or nobody who is no probe
+// has waited for that long.
+func (p Pair) noAcceptFor(least time.Duration) time.Duration {
+	if p.Now == nil || !QueueWaits(p.Now) || p.Now.AcceptQueue.NoAcceptFor == nil || *p.Now.AcceptQueue.NoAcceptFor < least {
+		return 0
+	}
+	if probes(p.Now) > 0 && *p.Now.AcceptQueue.OldestClient < least {
 		return 0
 	}
 	return *p.Now.AcceptQueue.NoAcceptFor
