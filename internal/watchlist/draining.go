@@ -1,6 +1,7 @@
 package watchlist
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,10 +17,10 @@ import (
 const (
 	// drainingEvery bounds how often the connections of a missed port are looked for.
 	drainingEvery = time.Second
-	// mostDraining is how many of them are kept for each network namespace.
+	// mostDraining is how many of them are kept for each network namespace, of all its missed ports.
 	mostDraining = 65_536
-	// mostHolders is of how many of them it is asked who holds them: one process may have closed
-	// its own meanwhile.
+	// mostHolders is of how many of a port's it is asked who holds them, in turns of those who made them: one process may
+	// have closed its own meanwhile, and anybody can make connections from such a port.
 	mostHolders = 3
 )
 
@@ -90,14 +91,14 @@ func (r *listing) drainingIn(n *namespace.Namespace, ports []uint16) (out []drai
 			wanted.Add(port)
 		}
 	}
-	var sockets []owner.Socket
+	var found served
 	states := sockdiag.States(0).With(sockdiag.Established).With(sockdiag.Listen)
-	err := n.Walk(sockdiag.Wanted{Ports: wanted, States: states}, func() { sockets = nil }, func(s *sockdiag.Socket) error {
+	err := n.Walk(sockdiag.Wanted{Ports: wanted, States: states}, func() { found = served{} }, func(s *sockdiag.Socket) error {
 		switch {
 		case s.State == sockdiag.Listen: // since the listeners were listed; the kernel tells these first
 			wanted.Remove(s.Local.Port())
-		case s.Inode != 0 && wanted.Has(s.Local.Port()) && len(sockets) < mostDraining: // without an inode no process has it
-			sockets = append(sockets, owner.Socket{Inode: s.Inode, Port: s.Local.Port(), UID: s.UID, Cgroup: s.Cgroup, Net: n.Net})
+		case s.Inode != 0 && wanted.Has(s.Local.Port()): // without an inode no process has it
+			found.add(owner.Socket{Inode: s.Inode, Port: s.Local.Port(), UID: s.UID, Cgroup: s.Cgroup, Net: n.Net}, mostDraining)
 		}
 		return nil
 	})
@@ -105,12 +106,56 @@ func (r *listing) drainingIn(n *namespace.Namespace, ports []uint16) (out []drai
 		return nil
 	}
 	for _, port := range ports {
-		of := slices.DeleteFunc(slices.Clone(sockets), func(s owner.Socket) bool { return s.Port != port || !wanted.Has(port) })
-		if s, ok := r.holderOf(of); ok {
+		if !wanted.Has(port) {
+			continue
+		}
+		if s, ok := r.holderOf(inTurns(found.ports[port])); ok {
 			s.target = model.Target{Port: port, NetNS: n.ID}
 			out = append(out, s)
 		}
 	}
+	return out
+}
+
+// served are connections of missed ports.
+type served struct {
+	ports map[uint16][]owner.Socket
+	all   int
+}
+
+// add keeps one; where that are too many the latest of the port that has most goes.
+func (f *served) add(s owner.Socket, most int) {
+	if f.ports == nil {
+		f.ports = make(map[uint16][]owner.Socket)
+	}
+	f.ports[s.Port] = append(f.ports[s.Port], s)
+	if f.all++; f.all <= most {
+		return
+	}
+	greediest := s.Port
+	for port, list := range f.ports {
+		if len(list) > len(f.ports[greediest]) {
+			greediest = port
+		}
+	}
+	f.ports[greediest] = f.ports[greediest][:len(f.ports[greediest])-1]
+	f.all--
+}
+
+// inTurns has one of each user and cgroup first, then another of each, and so on.
+func inTurns(sockets []owner.Socket) []owner.Socket {
+	type maker struct {
+		uid    uint32
+		cgroup uint64
+	}
+	turn, count := make(map[uint32]int, len(sockets)), make(map[maker]int)
+	for _, s := range sockets {
+		m := maker{s.UID, s.Cgroup}
+		turn[s.Inode] = count[m]
+		count[m]++
+	}
+	out := slices.Clone(sockets)
+	slices.SortStableFunc(out, func(a, b owner.Socket) int { return cmp.Compare(turn[a.Inode], turn[b.Inode]) })
 	return out
 }
 

@@ -92,3 +92,32 @@ func TestDrainingServerThatEnded(t *testing.T) {
 	require.Nil(t, got[0].Draining, "it listens again")
 	require.Nil(t, got[1].Draining, "in another namespace")
 }
+
+// The connections of one missed port leave those of the others their room, and those of one user another's turn.
+func TestDrainingPortsShareTheRoom(t *testing.T) {
+	var found served
+	inode := uint32(0)
+	add := func(n int, port uint16, uid uint32) {
+		for range n {
+			inode++
+			found.add(owner.Socket{Inode: inode, Port: port, UID: uid}, 100)
+			require.LessOrEqual(t, found.all, 100)
+		}
+	}
+	add(1000, 8080, 1)
+	add(10, 8081, 1)
+	add(1000, 8082, 1)
+	add(10, 8083, 1)
+	for port, want := range map[uint16]int{8080: 40, 8081: 10, 8082: 40, 8083: 10} {
+		require.InDelta(t, want, len(found.ports[port]), 1, port)
+	}
+	found = served{}
+	add(50, 8080, 1)
+	add(2, 8080, 2)
+	add(1, 8080, 3)
+	var users []uint32
+	for _, s := range inTurns(found.ports[8080])[:6] {
+		users = append(users, s.UID)
+	}
+	require.Equal(t, []uint32{1, 2, 3, 1, 2, 1}, users)
+}
