@@ -117,10 +117,14 @@ func chooseAcceptor(all []candidate, sure bool) (tid int, err error) {
 	if onPort := withRole(all, roleOnPort); len(onPort) > 0 || !sure {
 		return afterPoller(onPort)
 	}
-	possible := slices.DeleteFunc(withRole(all, rolePossible), func(c candidate) bool {
+	possible := withRole(all, rolePossible)
+	alone := slices.DeleteFunc(slices.Clone(possible), func(c candidate) bool {
 		return c.call.Kind == CallAccept // on another socket
 	})
-	return afterPoller(possible)
+	if tid, err = afterPoller(alone); errors.Is(err, ErrEnded) && len(alone) < len(possible) {
+		return 0, ErrUnclear
+	}
+	return tid, err
 }
 
 // nobodyListens: the calls of all threads were read, no name is a connector's, and none of them
@@ -141,22 +145,29 @@ func withRole(all []candidate, r role) []candidate {
 
 // afterPoller is the thread made right after the connector's pollers
 // (NioEndpoint.startInternal; 8.5 has up to two): the workers that are ready at
-// the start were made before them, all others later. A poller waits in epoll.
+// the start were made before them, all others later. A poller waits in epoll. Where such workers are there and nothing follows
+// the pollers, it has ended; threads that all wait in epoll are another server's.
 func afterPoller(all []candidate) (tid int, err error) {
 	polls := func(c candidate) bool { return c.call.Kind == CallEpoll }
-	next := slices.IndexFunc(all, polls)
-	if next < 0 {
+	first := slices.IndexFunc(all, polls)
+	if first < 0 {
 		return 0, ErrUnclear
 	}
+	next := first
 	for next < len(all) && polls(all[next]) {
 		next++
 	}
-	// Pollers further on are another connector's, whose name was cut alike.
-	if next == len(all) || slices.ContainsFunc(all[next:], polls) {
+	switch {
+	case next == len(all) && first > 0 && next-first <= mostPollers:
+		return 0, ErrEnded
+	case next == len(all), slices.ContainsFunc(all[next:], polls): // further on are another connector's, whose name was cut alike
 		return 0, ErrUnclear
 	}
 	return all[next].tid, nil
 }
+
+// mostPollers is how many a connector has.
+const mostPollers = 2
 
 // explained reports whether some thread's name holds each of the ports.
 func explained(ports []uint16, named map[uint16]bool) bool {

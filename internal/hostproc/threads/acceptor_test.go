@@ -67,6 +67,14 @@ func TestChooseAcceptor(t *testing.T) {
 		}, false, 7, nil},
 		{"the poller is busy", []candidate{thread(5, 1, roleOnPort, CallRunning), thread(6, 1, roleOnPort, CallFutex)}, false, 0, ErrUnclear},
 		{"nothing follows the poller", []candidate{thread(5, 1, roleOnPort, CallEpoll)}, false, 0, ErrUnclear},
+		{"nothing follows the poller, and workers are there", []candidate{thread(3, 1, roleOnPort, CallFutex), thread(5, 1, roleOnPort, CallEpoll)}, false, 0, ErrEnded},
+		{"TLS, it has ended", []candidate{thread(3, 1, rolePossible, CallFutex), thread(5, 1, rolePossible, CallEpoll)}, true, 0, ErrEnded},
+		{"TLS, and another connector's is in accept", []candidate{
+			thread(3, 1, rolePossible, CallFutex), thread(5, 1, rolePossible, CallEpoll), thread(6, 1, rolePossible, CallAccept),
+		}, true, 0, ErrUnclear},
+		{"another server's event loops", []candidate{
+			thread(3, 1, rolePossible, CallFutex), thread(4, 1, rolePossible, CallEpoll), thread(5, 1, rolePossible, CallEpoll), thread(6, 1, rolePossible, CallEpoll),
+		}, true, 0, ErrUnclear},
 		{"two connectors with one cut name", []candidate{
 			thread(5, 1, rolePossible, CallEpoll), thread(6, 1, rolePossible, CallFutex), thread(7, 1, rolePossible, CallEpoll), thread(8, 1, rolePossible, CallFutex),
 		}, true, 0, ErrUnclear},
