@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
@@ -106,7 +108,13 @@ func (s SnapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
 			more = "Evidence, sources: tcpdiag " + port + " -v"
 		}
 		if c := l.Verdict.Cause; c != model.CauseNone {
-			more += " · tcpdiag explain " + term.Printable(string(c))
+			explain := "tcpdiag explain " + term.Printable(string(c))
+			if both := more + " · " + explain; lipgloss.Width(both) <= s.Width-answerIndent {
+				more = both
+			} else { // a command is in one piece
+				s.Paragraph(answerIndent, term.Dim.Of(more))
+				more = explain
+			}
 		}
 	}
 	s.Paragraph(answerIndent, term.Dim.Of(more))
