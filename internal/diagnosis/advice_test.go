@@ -248,3 +248,24 @@ func TestAdvisedNumbersAreSteady(t *testing.T) {
 	shown = nil
 	require.Equal(t, "60", threadsTo(judge(20, 34)), "another time")
 }
+
+// Of what is no limit the effect is known where all that are turned away are.
+func TestStepsThatLetThemIn(t *testing.T) {
+	fresh := func() look { return tomcat(200, 8192, 10).pool(10) }
+	first := func(s look, sysctl func(*symptoms.Input)) model.Step {
+		e := symptoms.Input{Now: s.Listener, Before: fresh().do(stillTry(5)).Listener, Elapsed: time.Second, Interval: 10 * time.Second, Delta: model.Counters{}}
+		sysctl(&e)
+		return Judge(e, reading.DefaultThresholds()).Answer.Do[0]
+	}
+	const rule = "nft inet firewall input handle 5 drop"
+	require.Equal(t, reading.LimitRule, first(fresh().do(stillTry(8)), moved(rule+" dport 8080", 31)).Limit)
+	require.Empty(t, first(fresh().do(stillTry(8)), moved(rule+" dport 8080", 6)).Limit, "it drops fewer than there are")
+	require.Empty(t, first(fresh().do(stillTry(8)), moved(rule, 31)).Limit, "it may be of other ports")
+
+	elsewhere := func(has, asked string, in uint64) string {
+		return first(fresh().do(boundTo(has)).do(outcome(model.ClientRefused, 12)).do(refusedAt(asked)).do(func(l *model.Listener) { l.Losses.Clients.LetIn = in }), func(*symptoms.Input) {}).To
+	}
+	require.Equal(t, "10.0.0.2", elsewhere("127.0.0.1:8080", "10.0.0.2:8080", 0))
+	require.Equal(t, "0.0.0.0", elsewhere("127.0.0.1:8080", "10.0.0.2:8080", 5), "and those that are let in still are")
+	require.Equal(t, "::", elsewhere("0.0.0.0:8080", "[::1]:8080", 0))
+}

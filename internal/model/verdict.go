@@ -129,8 +129,8 @@ type Step struct {
 	// value is set or known.
 	Setting, File, From, To string
 	// Limit is the limit that Setting is, by its name among Listener.Limits
-	// (accept_queue, max_connections, max_threads, open_files), or connection_pool, executor_queue, somaxconn, tcp_syncookies or cpu,
-	// "" for what a simulation does not know.
+	// (accept_queue, max_connections, max_threads, open_files), or what else the effect of a change is known of
+	// (reading.LimitConnectionPool and those with it), "" where it is not.
 	Limit string
 	// Effect is what the change would do by simulation, "" where that was not tried or
 	// the present state is not reproduced by it.

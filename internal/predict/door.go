@@ -71,9 +71,14 @@ func share(p *plan.Plan) float64 { return float64(p.Outcomes.Failed()) / float64
 
 // resting reports whether there are threads and connections enough, and nobody stands in the accept queue.
 func resting(l *model.Listener) bool {
+	return l.AcceptQueue.Length == 0 && halfFree(l)
+}
+
+// halfFree reports whether half of the threads and of the connections are.
+func halfFree(l *model.Listener) bool {
 	busy, is := l.BusyThreads()
 	threads, connections := l.Connector.MaxThreads.Value, l.Connector.MaxConnections.Value
-	return is == model.BusyIsKnown && l.AcceptQueue.Length == 0 && float64(busy) <= rests*float64(threads) &&
+	return is == model.BusyIsKnown && float64(busy) <= rests*float64(threads) &&
 		(connections < 0 || float64(l.Connections.Accepted) <= rests*float64(connections))
 }
 

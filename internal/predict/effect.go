@@ -25,6 +25,12 @@ func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 	if d, ok := atTheDoor(l, s); ok {
 		return Load{door: d}, true
 	}
+	if o, ok := inTheWay(l, s); ok {
+		return Load{obstacle: o}, true
+	}
+	if p, ok := portsInTimeWait(l); ok {
+		return Load{ports: p}, true
+	}
 	m, ok := measure(l, s)
 	if !ok {
 		return Load{}, false
@@ -63,6 +69,10 @@ func changesLimit(v *model.Verdict) bool {
 func (l *Load) effect(s model.Step) string {
 	to, err := strconv.ParseFloat(strings.ReplaceAll(s.To, ",", ""), 64)
 	switch {
+	case l.obstacle != nil:
+		return l.obstacle.effect(s.Limit)
+	case l.ports > 0:
+		return l.ports.effect(s.Limit)
 	case err != nil:
 		return ""
 	case l.keepAlive != nil:

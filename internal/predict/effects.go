@@ -57,7 +57,7 @@ func (e *Effects) complete(s *model.Snapshot) *model.Snapshot {
 	loads := make(map[model.ListenerID]measuredLoad)
 	for i := range out.Listeners {
 		l := &out.Listeners[i]
-		if l.Verdict.Status < model.StatusSaturated || !l.Listening() {
+		if l.Verdict.Status < model.StatusSaturated && l.Verdict.Cause != model.CauseEphemeralPorts || !l.Listening() {
 			continue
 		}
 		m, tried := e.loads[l.ID]

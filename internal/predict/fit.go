@@ -32,8 +32,10 @@ type Load struct {
 	plan.Input
 	keepAlive *keepAlive // nothing is simulated of connections that are kept
 	door      *door      // clients are turned away in front of a server that rests
+	obstacle  *obstacle  // nothing that has a size keeps clients away
+	ports     ports      // of outgoing connections, which find none
 	files     *files     // the open files are what limits the connections
-	cpus      float64    // the CPU limit is what limits the threads, 0 where it does not
+	cpus      float64    // the CPU time is what limits the threads, 0 where it does not
 	steady    bool
 	waits     bool // nobody has left yet: said of clients that wait as long as it takes
 	off       float64

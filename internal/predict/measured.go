@@ -33,7 +33,7 @@ type measured struct {
 	waits        bool // of a burst nobody is known to have left yet
 	atOnce       int  // of a burst: who was let in without having to ask again
 
-	cpus   float64    // the CPU limit that withholds what the threads need, 0 where none does
+	cpus   float64    // the CPUs that there are for threads that need more, 0 where these are not what they wait for
 	pool   int        // connections to the backend for which the threads wait, 0 where they wait for none
 	limits plan.Input // in force
 	files  *files     // nil where the connections are not limited by them
@@ -110,6 +110,10 @@ func measure(l *model.Listener, s *model.Snapshot) (m measured, ok bool) {
 			return m, false
 		}
 		m.cpus = *l.Process.CPULimit
+	case model.CauseCPUSaturated:
+		if m.cpus, _ = strconv.ParseFloat(changed(&l.Verdict, reading.LimitCPU).From, 64); m.cpus == 0 {
+			return m, false
+		}
 	}
 	if m.busy < m.threads() {
 		return m, false
@@ -198,7 +202,7 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 // lack of CPU, a pool or a peer behind the threads, connections that are kept.
 func simulated(l *model.Listener, pool int) bool {
 	switch l.Verdict.Cause {
-	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles, model.CauseCPUThrottled, model.CauseExecutorQueue:
+	case model.CauseMaxThreads, model.CauseMaxConnections, model.CauseAcceptQueue, model.CauseConnectionPool, model.CauseOpenFiles, model.CauseCPUThrottled, model.CauseCPUSaturated, model.CauseExecutorQueue:
 	default:
 		return false
 	}
@@ -251,13 +255,18 @@ func namespaceOf(s *model.Snapshot, l *model.Listener) model.NetNS {
 
 // pool is the size of the pool that a step of the answer enlarges.
 func pool(v *model.Verdict) int {
+	n, _ := strconv.Atoi(changed(v, reading.LimitConnectionPool).From)
+	return n
+}
+
+// changed is the step of an answer that changes a limit, an empty one where none does.
+func changed(v *model.Verdict, limit string) model.Step {
 	for _, s := range v.Answer.Do {
-		if s.Limit == reading.LimitConnectionPool {
-			n, _ := strconv.Atoi(s.From)
-			return n
+		if s.Limit == limit {
+			return s
 		}
 	}
-	return 0
+	return model.Step{}
 }
 
 // threads is how many requests have one at once when there is enough to do.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -123,7 +124,7 @@ func dropPoints(s *symptoms.Symptoms) (out []dropPoint) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
 		if n := moved(name); n > 0 && ruleConcerns(s, name) {
-			out = append(out, ruleDropPoint(name, n))
+			out = append(out, ruleDropPoint(s, name, n))
 		}
 	}
 	for _, c := range []struct{ name, what, text, command string }{
@@ -175,7 +176,7 @@ func conntrackStep(name string, now int) model.Step {
 	}
 	to := strconv.Itoa(2 * now)
 	return model.Step{
-		Text: "Make room for more tracked connections, on the host", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
+		Text: "Make room for more tracked connections, on the host; drop in conntrack -S then stands still", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
 		Setting: name, From: strconv.Itoa(now), To: to,
 	}
 }
@@ -193,15 +194,16 @@ func ruleConcerns(s *symptoms.Symptoms, name string) bool {
 	return s.InFront() > 0 || strings.Contains(rule, " reject")
 }
 
-func ruleDropPoint(name string, n uint64) dropPoint {
-	rule, _, _ := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
+func ruleDropPoint(s *symptoms.Symptoms, name string, n uint64) dropPoint {
+	rule, _, ofPort := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
 	at := strings.LastIndexByte(rule, ' ')
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
-	return dropPoint{
-		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
-		advice.Command("Look at this rule, and change it", "nft -a list chain "+chain),
+	step := advice.Command("Look at this rule, and change it", "nft -a list chain "+chain)
+	if ofPort && n >= max(s.InFront(), s.Refused()) { // it accounts for all of them
+		step.Limit = reading.LimitRule
 	}
+	return dropPoint{phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")), step}
 }
 
 func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {

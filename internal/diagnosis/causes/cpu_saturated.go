@@ -42,8 +42,8 @@ func cpuSaturated() Cause {
 			return words.CPUEvidence(s, words.CPU(s, model.CauseCPUSaturated), model.CauseCPUSaturated, v)
 		},
 		Advice: func(*symptoms.Symptoms, model.Verdict) string { return AdviseCPU },
-		Steps: func(*symptoms.Symptoms, model.Verdict) ([]model.Step, string) {
-			return []model.Step{giveCPU()},
+		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			return []model.Step{advice.GiveCPU(s, moreCPU)},
 				"More threads, connections or acceptCount: they only add to what waits for a CPU."
 		},
 		Book: Runbook{
@@ -59,9 +59,7 @@ func cpuSaturated() Cause {
 
 const limitInDoubt = "all connections may be taken, since maxConnections is not known for certain, and the acceptor was not seen"
 
-func giveCPU() model.Step {
-	return advice.Action("Give the process more CPU, or shed load before it gets here")
-}
+const moreCPU = "Give the process more CPU, or shed load before it gets here"
 
 // AdviseCPU is what to do where threads wait for a CPU.
 const AdviseCPU = "Give the process more CPU, or shed load before it gets here. More threads, connections or acceptCount would make it worse: they only add to what waits for a CPU."

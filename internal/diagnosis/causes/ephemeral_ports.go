@@ -38,22 +38,18 @@ func ephemeralPortsUsedUp() Cause {
 	}
 }
 
-// widestRange are the ports that ip_local_port_range can have at most, of those that no
-// privilege is needed for.
-const widestRange = 65535 - 1024 + 1
-
 func portSteps(s *symptoms.Symptoms) []model.Step {
 	do := []model.Step{advice.Action("Reuse outgoing connections: a client with a keep-alive pool. Each one, and its TIME_WAIT for a minute after, takes a port")}
 	if adviseTimeWait(s) != "" {
 		do = append(do, model.Step{
 			Text: "Let connections take ports that have been in TIME_WAIT for a second, if both ends use TCP timestamps", Command: "sysctl -w net.ipv4.tcp_tw_reuse=1",
-			Setting: "net.ipv4.tcp_tw_reuse", From: phrase.Sprintf("%v", s.Sysctl["tcp_tw_reuse"]), To: "1",
+			Setting: "net.ipv4.tcp_tw_reuse", From: phrase.Sprintf("%v", s.Sysctl["tcp_tw_reuse"]), To: "1", Limit: reading.LimitReuse,
 		})
 	}
-	if l, ok := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts); ok && l.Max < widestRange {
+	if l, ok := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts); ok && l.Max < reading.WidestPortRange {
 		do = append(do, model.Step{
 			Text: "Widen the range; keep the ports of local services out of it (ip_local_reserved_ports)", Command: `sysctl -w net.ipv4.ip_local_port_range="1024 65535"`,
-			Setting: "net.ipv4.ip_local_port_range", From: phrase.Sprintf("%v-%v", s.Sysctl["ip_local_port_range_min"], s.Sysctl["ip_local_port_range_max"]), To: "1024-65535",
+			Setting: "net.ipv4.ip_local_port_range", From: phrase.Sprintf("%v-%v", s.Sysctl["ip_local_port_range_min"], s.Sysctl["ip_local_port_range_max"]), To: "1024-65535", Limit: reading.LimitPorts,
 		})
 	}
 	return do
@@ -62,8 +58,8 @@ func portSteps(s *symptoms.Symptoms) []model.Step {
 func advisePorts(s *symptoms.Symptoms) string {
 	l, _ := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts)
 	text := "Reuse outgoing connections (a client with a keep-alive pool): each one, and its TIME_WAIT for a minute after, takes a port."
-	if l.Max < widestRange {
-		text += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", widestRange, l.Max)
+	if l.Max < reading.WidestPortRange {
+		text += fmt.Sprintf(" Or widen the range: sysctl -w net.ipv4.ip_local_port_range=\"1024 65535\" gives %d towards one destination instead of %d; keep the ports of local services out of it (ip_local_reserved_ports).", reading.WidestPortRange, l.Max)
 	}
 	return text + adviseTimeWait(s) + " Tomcat's limits have no part in it."
 }

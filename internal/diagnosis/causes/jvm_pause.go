@@ -64,15 +64,15 @@ func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	const limits = "Any of Tomcat's limits: they have no part in it."
 	switch {
 	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
-		return []model.Step{advice.Action("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw")}, limits
+		return []model.Step{withoutPause("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw", "")}, limits
 	case s.Either(reading.Stopped) && s.Now.Process != nil:
 		return []model.Step{
 			advice.Action("Find out who stopped it: SIGSTOP, a debugger, a shell's job control"),
-			advice.Command("Let it go on", phrase.Sprintf("kill -CONT %v", s.Now.Process.PID)),
+			withoutPause("Let it go on", phrase.Sprintf("kill -CONT %v", s.Now.Process.PID)),
 		}, limits
 	}
 	if s.PausedOtherwise() {
-		return []model.Step{advice.Action("See what it stands still for, and how long its threads take to stop: -Xlog:safepoint"), advice.Action("End what asks for it (histograms or dumps of the heap, thread dumps, an agent); a thread that takes long to stop is named by -XX:+SafepointTimeout")},
+		return []model.Step{advice.Action("See what it stands still for, and how long its threads take to stop: -Xlog:safepoint"), withoutPause("End what asks for it (histograms or dumps of the heap, thread dumps, an agent); a thread that takes long to stop is named by -XX:+SafepointTimeout", "")},
 			"A larger heap, more threads or connections: it is not collections that stop it."
 	}
 	first := advice.Action("See how full the heap is after a collection, and how long the pauses are (-Xlog:gc,safepoint)")
@@ -80,11 +80,16 @@ func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 		first = advice.Command("See how full the heap is; the collector's log has the pauses (-Xlog:gc,safepoint)", phrase.Sprintf("jcmd %v GC.heap_info", p.PID))
 	}
 	if words.Heap(s) != "" {
-		return []model.Step{advice.Action("Give it a larger heap (-Xmx): what stays in it leaves hardly any room, and each collection takes the time of all"), advice.Command("See what fills it", phrase.Sprintf("jcmd %v GC.class_histogram", s.Now.Process.PID))},
+		return []model.Step{withoutPause("Give it a larger heap (-Xmx): what stays in it leaves hardly any room, and each collection takes the time of all", ""), advice.Command("See what fills it", phrase.Sprintf("jcmd %v GC.class_histogram", s.Now.Process.PID))},
 			"More threads or connections: nothing runs in a pause, and each request in hand takes memory."
 	}
-	return []model.Step{first, advice.Action("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)")},
+	return []model.Step{first, withoutPause("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)", "")},
 		"More threads or connections: nothing runs in a pause."
+}
+
+// withoutPause is a step that ends the pauses.
+func withoutPause(text, line string) model.Step {
+	return model.Step{Text: text, Command: line, Limit: reading.LimitPause}
 }
 
 // AdvisePause says what to look at where the JVM stood still.

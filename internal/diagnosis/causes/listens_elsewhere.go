@@ -1,6 +1,9 @@
 package causes
 
 import (
+	"net/netip"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -28,7 +31,7 @@ func listensElsewhere() Cause {
 				step.Setting = "server.address"
 			}
 			if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
-				step.To = c.RefusedAt.Addr().String()
+				step.To, step.Limit = listenAt(s.Now.ID.Address.Addr(), c), reading.LimitAddress
 			}
 			return []model.Step{step}, "Any of Tomcat's limits: none refuses a connection on Linux."
 		},
@@ -43,6 +46,18 @@ func listensElsewhere() Cause {
 			Otherwise: "before_listener, where it covers the address",
 		},
 	}
+}
+
+// listenAt is the address to listen on: the one that is asked, or all where others are let in at the present one.
+func listenAt(has netip.Addr, c *model.Clients) string {
+	asked := c.RefusedAt.Addr().Unmap()
+	switch {
+	case c.LetIn == 0 && !has.IsUnspecified():
+		return asked.String()
+	case has.Is4() && asked.Is4():
+		return "0.0.0.0"
+	}
+	return "::"
 }
 
 // elsewherePhrase has both addresses.

@@ -63,7 +63,7 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 		return []model.Step{advice.Action("Raise the limit of threads and processes (pids.max: --pids-limit, podPidsLimit, TasksMax=), then restart: no more threads than these can be started")}
 	}
 	if s.MoreWouldWait(v.Cause) {
-		return []model.Step{giveCPU()}
+		return []model.Step{advice.Action(moreCPU)}
 	}
 	first := beforeThreads(s, v)
 	if len(first) > 0 && s.ThreadsMayBeVain() {

@@ -45,7 +45,7 @@ func serverResets() Cause {
 				return []model.Step{advice.Action("Look into the log for what closes connections: an executor that rejects, a filter, a shutdown")},
 					"More threads or connections: these clients had been accepted."
 			}
-			step := model.Step{Text: "Let Tomcat read the rest of a rejected upload, so that the client gets its answer", Setting: "maxSwallowSize", From: "2MB", To: "-1"}
+			step := model.Step{Text: "Let Tomcat read the rest of a rejected upload, so that the client gets its answer; TCPAbortOnClose (nstat) then stands still", Setting: "maxSwallowSize", From: "2MB", To: "-1"}
 			if s.Now.Connector != nil && s.Now.Connector.Framework == "spring-boot" {
 				step.Setting = "server.tomcat.max-swallow-size"
 			}

@@ -23,7 +23,17 @@ const (
 	LimitSomaxconn      = "somaxconn"
 	LimitCookies        = "tcp_syncookies"
 	LimitCPU            = "cpu"
+	LimitPorts          = "ip_local_port_range"
+	LimitReuse          = "tcp_tw_reuse"
+	// No number, and a server that has room for those whom it keeps away.
+	LimitAddress = "address"
+	LimitRule    = "netfilter_rule"
+	LimitPause   = "pause"
 )
+
+// WidestPortRange are the ports that ip_local_port_range can have at most, of those that no
+// privilege is needed for.
+const WidestPortRange = 65535 - 1024 + 1
 
 // Headroom says how full each stage is whose limit is known, from the client
 // inwards, and when it will be full if it continues to fill as between the two

@@ -66,7 +66,8 @@ func safepointTime(p *model.Process) *time.Duration { return p.SafepointTime }
 
 func cpuThrottled(p *model.Process) *time.Duration { return p.CPUThrottled }
 
-func cpuUsed(p *model.Process) *time.Duration { return p.CPUUsed }
+// CPUUsed is the CPU time that the process, or its cgroup, has had.
+func CPUUsed(p *model.Process) *time.Duration { return p.CPUUsed }
 
 // RunDelay is for how long the threads of a process have waited for a CPU.
 func RunDelay(p *model.Process) *time.Duration { return p.RunDelay }

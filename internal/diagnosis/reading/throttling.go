@@ -21,7 +21,7 @@ func (p Pair) Throttling() throttling {
 	periods, ok1 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriods })
 	throttled, ok2 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriodsThrottled })
 	kept, ok3 := p.total(cpuThrottled)
-	used, ok4 := p.total(cpuUsed)
+	used, ok4 := p.total(CPUUsed)
 	if !ok1 || !ok2 || !ok3 || !ok4 || periods == 0 || kept == 0 {
 		return throttling{}
 	}

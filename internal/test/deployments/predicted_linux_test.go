@@ -1,6 +1,7 @@
 package deployments
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,9 +27,12 @@ type predictedCase struct {
 	load  demo.BurstOptions
 	waves int           // how often the load comes, once where it is 0
 	every time.Duration // from one time to the next
-	flood bool          // beside SYNs of clients that never answer
 	users int           // who keep their connections, instead of load
-	none  string        // why there is no prediction, where there is none
+	press rig.Load      // instead of load, of which it has the rate alone
+	// beside is what happens while the clients come, each time; once is what does before the change alone.
+	beside func(rig.Load) rig.Load
+	once   func(*rig.Case, *rig.Server)
+	none   string // why there is no prediction, where there is none
 }
 
 // counted is what clients counted, the share of them that had an answer, and whether nearly all that were let in
@@ -43,11 +48,14 @@ func (o *predictedCase) come(c *rig.Case) counted {
 	if o.users > 0 {
 		return stay(c, o.users)
 	}
-	press := func(c *rig.Case, _ *rig.Server) demo.Outcomes {
-		return rig.Again(c.Ctx, max(1, o.waves), o.every, o.load)
+	press := o.press
+	if press == nil {
+		press = func(c *rig.Case, _ *rig.Server) demo.Outcomes {
+			return rig.Again(c.Ctx, max(1, o.waves), o.every, o.load)
+		}
 	}
-	if o.flood {
-		press = flooded(press)
+	if o.beside != nil {
+		press = o.beside(press)
 	}
 	out := press(c, nil)
 	c.Must(out.LocalError)
@@ -99,6 +107,32 @@ func (w world) limited(cpus string) world {
 	return w
 }
 
+// and is the same with something else that is done when it has started.
+func (w world) and(started func(*rig.Case, *rig.Server)) world {
+	w.started = started
+	return w
+}
+
+// asking has the clients ask another address.
+func asking(address string, o demo.BurstOptions) demo.BurstOptions {
+	o.Address = fmt.Sprintf("%s:%d", address, rig.Port)
+	return o
+}
+
+// hoarding is a server whose heap is half full.
+func hoarding(collector string) world {
+	w := embedded([]string{"acceptCount=10"}, "--max-threads", "200").and(hoard)
+	w.jvm.VM = heap(collector)
+	return w
+}
+
+// fewPorts is a server that has 100 local ports to ask its backend with.
+func fewPorts() world {
+	w := embedded([]string{"maxThreads=60"}, "--max-threads", "60").and(func(c *rig.Case, _ *rig.Server) { portsFree(c); backend(c, "127.0.0.1", 100) })
+	w.sysctl = map[string]string{"net.ipv4.ip_local_port_range": "40000 40099", "net.ipv4.tcp_tw_reuse": "0"}
+	return w
+}
+
 // openLoad are clients that keep coming for a time, together those that come at the same moment.
 func openLoad(rate float64, lasts time.Duration, path string, connect, read time.Duration) demo.BurstOptions {
 	o := rig.Patient(path)
@@ -146,12 +180,43 @@ func predictedCases() []predictedCase {
 		{
 			name:  "F2: 20 requests/s beside a flood of SYNs, a queue of 16, no SYN cookies",
 			world: world{settings: []string{"server.tomcat.accept-count=16"}, sysctl: map[string]string{"net.ipv4.tcp_syncookies": "0", "net.ipv4.tcp_max_syn_backlog": "64"}},
-			load:  openLoad(20, 20*s, "/hello", 900*time.Millisecond, 3*s), flood: true,
+			load:  openLoad(20, 20*s, "/hello", 900*time.Millisecond, 3*s), beside: flooded,
 		},
 		{
 			name:  "20 requests/s of 300 ms; 4 threads, a queue of 4 in front of them",
 			world: world{settings: []string{"server.tomcat.threads.max=4", "server.tomcat.threads.min-spare=4", "server.tomcat.threads.max-queue-capacity=4"}},
 			load:  openLoad(20, 60*s, "/hello?ms=300", 900*time.Millisecond, 3*s),
+		},
+		{
+			name:  "10 requests/s to the interface's address; address=127.0.0.1",
+			world: embedded([]string{"address=127.0.0.1"}, "--max-threads", "200").and(func(c *rig.Case, _ *rig.Server) { c.Address(here) }),
+			load:  asking(here, openLoad(10, 30*s, "/", 900*time.Millisecond, 3*s)),
+		},
+		{
+			name: "10 requests/s; a netfilter rule drops each second SYN",
+			world: embedded(nil, "--max-threads", "200").and(func(c *rig.Case, _ *rig.Server) {
+				nft(c, `table inet firewall { chain input { type filter hook input priority 0; tcp dport 8080 tcp flags syn numgen inc mod 2 == 0 counter drop; }; }`)
+			}),
+			load: openLoad(10, 40*s, "/", 900*time.Millisecond, 3*s),
+		},
+		{
+			name:  "20 requests/s; the process is stopped after 25 s",
+			world: embedded(nil, "--max-threads", "200"),
+			load:  openLoad(20, 60*s, "/?ms=20", 900*time.Millisecond, 3*s),
+			once:  func(c *rig.Case, p *rig.Server) { c.Wait(25 * s); _ = syscall.Kill(p.PID, syscall.SIGSTOP) },
+		},
+		{
+			name:  "F4: 150 requests/s beside a full collection of 2^24 objects every 1.5 s (SerialGC), a queue of 10",
+			world: hoarding("SerialGC"), load: openLoad(150, 45*s, "/?ms=5", 900*time.Millisecond, 3*s), beside: collecting(30),
+		},
+		{
+			name:  "D2: a sixteenth of one CPU, of which others want the rest, 20 requests/s that each take 10 ms of it",
+			world: embedded([]string{"maxThreads=20", "minSpareThreads=20"}, "--max-threads", "20").and(func(c *rig.Case, s *rig.Server) { c.CrowdedOut(s) }),
+			load:  openLoad(20, 60*s, "/?burn=10", 900*time.Millisecond, 3*s),
+		},
+		{
+			name:  "B3: 60 requests/s, each of which opens a connection to a backend; 100 local ports",
+			world: fewPorts(), load: demo.BurstOptions{Rate: 60}, press: elsewhere(60, 30*s, fmt.Sprintf("/?to=%d&timeout=10000", rig.BackendPort)),
 		},
 		{name: "E2: 150 users who keep their connections; 100 connections, a queue of 50", world: boot(20, 100, 50), users: 150},
 		{name: "I1: 60 at once of 2 s, who wait 12 s; 4 threads, 20 connections, a queue of 5", world: boot(4, 20, 5), load: together(60, "/hello?ms=2000", 12*s, 12*s)},
@@ -179,9 +244,19 @@ type prediction struct {
 	seconds int
 }
 
+// what is changed: a setting, else what the step says.
+func (p *prediction) what() string { return cmp.Or(p.Setting, p.Command, p.Text) }
+
+func (p *prediction) String() string {
+	if p.To == "" {
+		return p.what() + ": " + p.Effect
+	}
+	return p.what() + " " + p.From + " → " + p.To + ": " + p.Effect
+}
+
 func (p *predictions) hear(l *rig.Listener) {
 	p.seconds++
-	i := slices.IndexFunc(l.Verdict.Answer.Do, func(s rig.Step) bool { return s.Setting != "" })
+	i := slices.IndexFunc(l.Verdict.Answer.Do, func(s rig.Step) bool { return s.Setting != "" || s.Effect != "" })
 	if i < 0 || l.Verdict.Answer.Do[i].Effect == "" {
 		return
 	}
@@ -199,7 +274,7 @@ func (p *predictions) made() (made prediction) {
 	seconds := make(map[[2]string]int)
 	most := 0
 	for _, s := range p.said {
-		change := [2]string{s.Setting, s.To}
+		change := [2]string{s.what(), s.To}
 		if seconds[change] += s.seconds; seconds[change] >= most {
 			most, made = seconds[change], s
 		}
@@ -208,18 +283,33 @@ func (p *predictions) made() (made prediction) {
 }
 
 // change makes a change: to the server as it runs, or to one that is started again.
-func (o *predictedCase) change(c *rig.Case, s *rig.Server, step rig.Step) {
+func (o *predictedCase) change(c *rig.Case, s *rig.Server, step *prediction) {
 	w := o.world
+	if step.cause == "jvm_pause" && step.Command == "" {
+		w.jvm.VM = heap("ZGC")
+		c.Unwind()
+		serve(c, w)
+		return
+	}
+	if step.Setting == "" {
+		c.Do(strings.Fields(strings.Replace(step.Command, "nft -a list", "nft flush", 1))...) // the rule is all that there is
+		workedOff(c)
+		return
+	}
 	switch step.Setting {
 	case "CPU limit": // of a server that is warm, once it has worked off what waited
 		c.Quota(s, "4")
-		c.Until("nothing waits any more", func() bool {
-			out := rig.Burst(c.Ctx, together(1, "/?ms=0", rig.ToConnect, rig.ToAnswer))
-			return out.Of(demo.OK) == 1 && out.Percentile(1) < 100*time.Millisecond
-		})
+		workedOff(c)
 		c.Quota(s, step.To)
 		return
-	case "net.ipv4.tcp_syncookies":
+	case "CPUs that it gets":
+		c.Crowded(s, "0.9")
+		workedOff(c)
+		c.Crowded(s, step.To)
+		return
+	case "address":
+		w = w.with("address=" + step.To)
+	case "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse":
 		c.SetSysctl(map[string]string{step.Setting: step.To})
 		return
 	case "net.core.somaxconn":
@@ -233,8 +323,16 @@ func (o *predictedCase) change(c *rig.Case, s *rig.Server, step rig.Step) {
 	serve(c, w)
 }
 
+// workedOff waits until nothing waits any more.
+func workedOff(c *rig.Case) {
+	c.Until("nothing waits any more", func() bool {
+		out := rig.Burst(c.Ctx, together(1, "/?ms=0", rig.ToConnect, rig.ToAnswer))
+		return out.Of(demo.OK) == 1 && out.Percentile(1) < 100*time.Millisecond
+	})
+}
+
 // watched runs the load beside an agent.
-func (o *predictedCase) watched(c *rig.Case) (out counted, said predictions) {
+func (o *predictedCase) watched(c *rig.Case, s *rig.Server) (out counted, said predictions) {
 	agent, err := rig.Artifacts{Tcpdiag: c.Tcpdiag()}.StartAgent(c.Ctx, rig.AgentPort, append([]string{"--port", strconv.Itoa(rig.Port)}, o.world.flags...)...)
 	c.Must(err)
 	defer func() { _, _ = agent.Stop() }()
@@ -247,6 +345,9 @@ func (o *predictedCase) watched(c *rig.Case) (out counted, said predictions) {
 	})
 	done := make(chan counted, 1)
 	go func() { done <- o.come(c) }()
+	if o.once != nil {
+		go o.once(c, s)
+	}
 	var over <-chan time.Time
 	for {
 		select {
@@ -259,7 +360,7 @@ func (o *predictedCase) watched(c *rig.Case) (out counted, said predictions) {
 		doc, err := agent.Snapshot(c.Ctx)
 		c.Must(err)
 		l := doc.On(rig.Port)
-		if l == nil || l.Verdict.Status != "losing" && l.Verdict.Status != "saturated" {
+		if l == nil || l.Verdict.Status != "losing" && l.Verdict.Status != "saturated" && l.Verdict.Cause != "ephemeral_ports" {
 			continue
 		}
 		said.hear(l)
@@ -289,15 +390,15 @@ func TestPredictions(t *testing.T) {
 			c := rig.New(t, table, o.name)
 			defer c.SetSysctl(o.world.sysctl)()
 			s := serve(c, o.world)
-			before, heard := o.watched(c)
+			before, heard := o.watched(c, s)
 			step, told := heard.made(), fmt.Sprintf("%d of %d", heard.told, heard.seconds)
 			c.Row.Cells = []string{step.cause, before.text, told, "none", "", ""}
 			c.Holds(o.none == "" == (step.Effect != ""), "there should be a prediction, or none: %s", o.none)
 			if step.Effect != "" {
-				o.change(c, s, step.Step)
+				o.change(c, s, &step)
 				after := o.come(c)
-				c.Row.Cells = []string{step.cause, before.text, told, fmt.Sprintf("%s %s → %s: %s", step.Setting, step.From, step.To, step.Effect), after.text, ""}
-				heard.hold(c, step.Step, after)
+				c.Row.Cells = []string{step.cause, before.text, told, step.String(), after.text, ""}
+				heard.hold(c, &step, after, o.load.Rate)
 			}
 			c.Row.Cells[5] = c.Row.Result()
 			t.Log(c.Row.Cells)
@@ -307,15 +408,19 @@ func TestPredictions(t *testing.T) {
 
 // hold compares with what came of it all that was said of the change that was made, not the last of it alone. What
 // is said of clients that wait as long as it takes is held against those that did.
-func (p *predictions) hold(c *rig.Case, made rig.Step, after counted) {
+func (p *predictions) hold(c *rig.Case, made *prediction, after counted, rate float64) {
 	compared := 0
 	for _, s := range p.said {
-		c.Logf("%d s: %s %s → %s: %s", s.seconds, s.Setting, s.From, s.To, s.Effect)
-		if s.Setting != made.Setting || s.To != made.To || !after.waited && strings.HasPrefix(s.Effect, "for clients that wait") {
+		c.Logf("%d s: %s", s.seconds, &s)
+		if s.what() != made.what() || s.To != made.To || !after.waited && strings.HasPrefix(s.Effect, "for clients that wait") {
 			continue
 		}
 		compared++
 		said, known := servedShare(s.Effect)
+		if n := 0.; !known && rate > 0 { // each needs a connection
+			_, err := fmt.Sscanf(s.Effect, "there are ports for %f new connections", &n)
+			said, known = min(1, n/rate), err == nil
+		}
 		c.Holds(known, "%q says nothing of the clients", s.Effect)
 		c.Holds(math.Abs(said-after.share) <= within, "%.0f %% were answered, %.0f %% were said to be", 100*after.share, 100*said)
 	}
@@ -327,7 +432,8 @@ func servedShare(effect string) (share float64, known bool) {
 	then, _, _ := strings.Cut(effect, "; now ")
 	var lost, most, all int
 	switch {
-	case strings.Contains(then, "all are served"), strings.Contains(then, "all that answer are served"), strings.Contains(then, "inside"):
+	case strings.Contains(then, "all are served"), strings.Contains(then, "all that answer are served"), strings.Contains(then, "inside"),
+		strings.Contains(then, "all are let in"), strings.Contains(then, "who asks there is"):
 		return 1, true
 	case regexp.MustCompile(`\d+ % are turned away|: \d+ %`).MatchString(then):
 		_, err := fmt.Sscanf(regexp.MustCompile(`\d+ %`).FindString(then), "%d", &lost)

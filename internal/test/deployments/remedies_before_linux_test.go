@@ -1,22 +1,22 @@
 package deployments
 
 import (
-	"os/exec"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
+// here is an address of the interface.
+const here = "10.77.0.1"
+
 // beforeRemedies are about clients that do not reach the server, or that it resets.
 func beforeRemedies() []remedy {
-	const here = "10.77.0.1"
 	plain := []string{"port=8080"}
 	return []remedy{{
 		finding: "listens_elsewhere", load: "address=127.0.0.1, 10 clients/s ask the interface's address",
 		world: world{embedded: true, settings: append(plain, "address=127.0.0.1"), flags: []string{"--interval", "4s"}, started: func(c *rig.Case, _ *rig.Server) {
-			c.Do("ip", "address", "replace", here+"/32", "dev", "lo")
-			c.AtEnd(func() { _ = exec.Command("ip", "address", "delete", here+"/32", "dev", "lo").Run() })
+			c.Address(here)
 		}},
 		press: rig.Arrivals(10, "/", func(o *demo.BurstOptions) { o.Address = here + ":8080" }),
 		tries: []try{

@@ -29,17 +29,17 @@ func outgoingRemedies() []remedy {
 	lasting := rig.Get(fmt.Sprintf("/?to=%d&hold=30000&timeout=60000", rig.BackendPort))
 	return []remedy{{
 		finding: "ephemeral_ports", load: "100 local ports (the clients use others); 60 requests/s, for each of which the handler opens a connection to a backend, 10 of them for long",
-		world: roomy, press: rig.Besides(10, lasting, elsewhere(ask)),
+		world: roomy, press: rig.Besides(10, lasting, elsewhere(60, rig.Lasts, ask)),
 		tries: []try{
 			{says: `ip_local_port_range="([\d ]+)"`, did: "sysctl net.ipv4.ip_local_port_range=%s", act: sysctlAdvised("net.ipv4.ip_local_port_range")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: rig.Besides(10, lasting, elsewhere(ask+"&pool=1")), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: rig.Besides(10, lasting, elsewhere(60, rig.Lasts, ask+"&pool=1")), apply: setting()},
 		},
 	}, {
 		finding: "ephemeral_ports", load: "100 local ports, all in TIME_WAIT; 60 requests/s, for each of which the handler opens a connection to a backend and closes it at once",
-		world: short, press: elsewhere(brief),
+		world: short, press: elsewhere(60, rig.Lasts, brief),
 		tries: []try{
 			{says: `sysctl -w net\.ipv4\.tcp_tw_reuse=(1)`, did: "sysctl net.ipv4.tcp_tw_reuse=%s", act: sysctlAdvised("net.ipv4.tcp_tw_reuse")},
-			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(brief + "&pool=1"), apply: setting()},
+			{says: `Reuse outgoing connections \(a client with a keep-alive pool\)`, did: "the handlers use a pool of connections", press: elsewhere(60, rig.Lasts, brief+"&pool=1"), apply: setting()},
 		},
 	}, {
 		finding: "downstream", load: "40 clients, 20 threads that wait for a backend, which answers 4 requests at a time, each in 1 s",
@@ -73,15 +73,14 @@ func timeWaits(c *rig.Case, to int) int {
 	return strings.Count(string(v4)+string(v6), fmt.Sprintf(":%04X 06 ", to))
 }
 
-// elsewhere are 60 requests a second from ports outside of the server's range.
-func elsewhere(path string) rig.Load {
-	const rate = 60
+// elsewhere are requests at a rate from ports outside of the server's range.
+func elsewhere(rate int, lasts time.Duration, path string) rig.Load {
 	return func(c *rig.Case, _ *rig.Server) demo.Outcomes {
 		var t rig.Tally
 		var wg sync.WaitGroup
-		tick := time.NewTicker(time.Second / rate)
+		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
-		for range rate * int(rig.Lasts.Seconds()) {
+		for range rate * int(lasts.Seconds()) {
 			<-tick.C
 			wg.Go(func() { t.Add(c.TimedFrom(c.LocalPort(), path)) })
 		}

@@ -70,7 +70,6 @@ func processRemedies() []remedy {
 
 // pauseRemedies are about a JVM that does not run.
 func pauseRemedies() []remedy {
-	heap := func(collector string) []string { return []string{"-XX:+Use" + collector, "-Xms2g", "-Xmx2g"} }
 	return []remedy{{
 		finding: "jvm_pause", load: "the process is stopped; 20 requests/s",
 		world: world{started: func(_ *rig.Case, s *rig.Server) { _ = syscall.Kill(s.PID, syscall.SIGSTOP) }},
@@ -82,7 +81,7 @@ func pauseRemedies() []remedy {
 	}, {
 		finding: "jvm_pause", load: "a full collection of 2^24 objects every 1.5 s (SerialGC), 150 requests/s, acceptCount 10",
 		world: world{embedded: true, jvm: rig.JVM{VM: heap("SerialGC")}, settings: []string{"port=8080", "acceptCount=10"}, started: hoard},
-		press: collecting(rig.Arrivals(150, "/?ms=5")),
+		press: collecting(4)(rig.Arrivals(150, "/?ms=5")),
 		tries: []try{{says: `a collector with short pauses \((ZGC)`, did: "-XX:+Use%s", apply: func(w *world, groups []string) { w.jvm.VM = heap(groups[1]) }}},
 	}}
 }
@@ -95,17 +94,21 @@ func hoard(c *rig.Case, _ *rig.Server) {
 	}
 }
 
-// collecting has the heap collected while the clients come.
-func collecting(p rig.Load) rig.Load {
-	return func(c *rig.Case, s *rig.Server) demo.Outcomes {
-		for i := range 4 {
-			time.AfterFunc(time.Duration(i)*1500*time.Millisecond+time.Second, func() {
-				o := rig.Patient("/?collect=1")
-				o.Clients, o.RequestTimeout = 1, time.Minute
-				rig.Burst(c.Ctx, o)
-			})
+func heap(collector string) []string { return []string{"-XX:+Use" + collector, "-Xms2g", "-Xmx2g"} }
+
+// collecting has the heap collected that often while the clients come.
+func collecting(times int) func(rig.Load) rig.Load {
+	return func(p rig.Load) rig.Load {
+		return func(c *rig.Case, s *rig.Server) demo.Outcomes {
+			for i := range times {
+				time.AfterFunc(time.Duration(i)*1500*time.Millisecond+time.Second, func() {
+					o := rig.Patient("/?collect=1")
+					o.Clients, o.RequestTimeout = 1, time.Minute
+					rig.Burst(c.Ctx, o)
+				})
+			}
+			return p(c, s)
 		}
-		return p(c, s)
 	}
 }
 

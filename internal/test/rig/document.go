@@ -163,6 +163,7 @@ type Verdict struct {
 // Step is one thing to do.
 type Step struct {
 	Text    string `json:"text"`
+	Command string `json:"command"`
 	Setting string `json:"setting"`
 	From    string `json:"from"`
 	To      string `json:"to"`

@@ -94,6 +94,21 @@ func (c *Case) CrowdedOut(s *Server) {
 	c.Group("cpu", s, "cpu.shares", "64")
 }
 
+// Crowded gives a server that is crowded out a part of that CPU.
+func (c *Case) Crowded(s *Server, cpus string) {
+	c.Helper()
+	part, err := strconv.ParseFloat(cpus, 64)
+	c.Must(err)
+	c.Group("cpu", s, "cpu.shares", strconv.Itoa(int(1024*part/max(1-part, .1))))
+}
+
+// Address gives the loopback another address.
+func (c *Case) Address(address string) {
+	c.Helper()
+	c.Do("ip", "address", "replace", address+"/32", "dev", "lo")
+	c.AtEnd(func() { _ = exec.Command("ip", "address", "delete", address+"/32", "dev", "lo").Run() }) //nolint:noctx // after the case
+}
+
 // LimitedFiles starts a server with that many open files.
 func LimitedFiles(files string) JVM {
 	return JVM{Wrap: []string{"prlimit", "--nofile=" + files + ":" + files}}
