@@ -107,18 +107,23 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// notes are what is to be known of a stage, the mark first.
+// notes are what is to be known of a stage, the marks first.
 func (s AnswerText) notes(st *Stage) []term.Span {
-	var out []term.Span
+	out := s.marks(st)
+	if text := diagnosis.StageNote(s.L, limitOf(st.name)); text != "" {
+		out = append(out, term.Dim.Of("  "+text))
+	}
+	return out
+}
+
+// marks are where to begin, and where clients are lost.
+func (s AnswerText) marks(st *Stage) (out []term.Span) {
 	name := st.name
 	if name == s.root() && (st.used == nil || st.Max == nil || st.nearFull()) {
 		out = append(out, term.FixStyle.Of("  ◀ "+s.wide("fix this first", "fix first")))
 	}
 	if name == s.dropping() {
 		out = append(out, term.Bad.Of("  ◀ drops here"))
-	}
-	if text := diagnosis.StageNote(s.L, limitOf(name)); text != "" {
-		out = append(out, term.Dim.Of("  "+text))
 	}
 	return out
 }

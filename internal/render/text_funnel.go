@@ -20,7 +20,7 @@ func (s ListenerText) funnel() {
 	var cutShort []term.Span
 	for i := range stages {
 		if s.stage(&stages[i], used, most) {
-			cutShort = append(cutShort, term.Dim.Of(stages[i].name+": "+term.Printable(stages[i].detail)), term.Dim.Of(term.Dot))
+			cutShort = append(cutShort, term.Dim.Of(stages[i].name+": "+term.Printable(cmpOr(stages[i].detail, stages[i].source))), term.Dim.Of(term.Dot))
 		}
 	}
 	if len(cutShort) > 0 {
@@ -49,7 +49,14 @@ func (s ListenerText) stage(st *Stage, used, most int) (shortened bool) {
 	head = append(head, term.Text("  "))
 	head = append(head, term.Bar(ratio, s.barWidth(), st.level(ratio))...)
 	head = append(head, st.level(ratio).Of(term.PadLeft(st.percent(ratio), 6)))
-	note, shortened := st.note(s.Width - term.Columns(head) - 2)
+	marks := AnswerText{Screen: s.Screen, L: s.L}.marks(st)
+	head = append(head, marks...)
+	room := s.Width - term.Columns(head)
+	note, shortened := st.note(room - 2)
+	if len(marks) > 0 && term.Columns([]term.Span{note}) > room {
+		s.Line(head...)
+		return st.source != ""
+	}
 	s.Line(append(head, note)...)
 	return shortened
 }
