@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -87,4 +88,25 @@ func TestAdviseThrottled(t *testing.T) {
 	require.Contains(t, nearlyAll(), "of the unit), or remove it", "it is enough for those who come")
 	clients.Begun, clients.Flood = 200, &model.ClientFlood{}
 	require.Contains(t, nearlyAll(), "of the unit), or remove it", "nobody is behind a flood")
+}
+
+// Where others want the CPU, too, it is advised what all who come take of it.
+func TestGiveCPU(t *testing.T) {
+	clients := &model.Clients{Observed: 10 * time.Second, Arrivals: &model.Arrivals{First: time.Minute}}
+	clients.Begun, clients.Answers = 200, model.ClientAnswers{Known: true, Unanswered: 190, Answered: 40}
+	var shown *model.Shown
+	step := func(used time.Duration) model.Step {
+		now := tomcat(1, 1, 1).do(cpu(0, used, 0, 0))
+		now.Losses = &model.Losses{Clients: clients}
+		s := symptoms.Of(symptoms.Input{Now: now.Listener, Before: tomcat(1, 1, 1).do(cpu(0, 0, 0, 0)).Listener, Elapsed: time.Second, Shown: shown}, reading.DefaultThresholds())
+		return advice.GiveCPU(s, "Give it more")
+	}
+	require.Equal(t, model.Step{Text: "Give it more", Setting: advice.CPUShare, From: "0.06", To: "0.4", Limit: reading.LimitCPU}, step(60*time.Millisecond))
+	shown = &model.Shown{Verdict: model.Verdict{Answer: model.Answer{Do: []model.Step{{Setting: advice.CPUShare, From: "0.1", To: "0.7"}}}}}
+	require.Equal(t, "0.7", step(60*time.Millisecond).To, "it does not shrink")
+	require.Empty(t, step(0).Setting, "how much it gets is not known")
+	clients.Answers.Answered = 20
+	require.Empty(t, step(60*time.Millisecond).Setting, "12 times as much is no number to give")
+	clients.Answers.Known = false
+	require.Empty(t, step(60*time.Millisecond).Setting)
 }

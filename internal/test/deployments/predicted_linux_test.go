@@ -308,7 +308,10 @@ func (o *predictedCase) change(c *rig.Case, s *rig.Server, step *prediction) {
 		c.Crowded(s, step.To)
 		return
 	case "address":
-		w = w.with("address=" + step.To)
+		c.Unwind()
+		c.Address(step.To)
+		serve(c, w.with("address="+step.To))
+		return
 	case "net.ipv4.tcp_syncookies", "net.ipv4.tcp_tw_reuse":
 		c.SetSysctl(map[string]string{step.Setting: step.To})
 		return

@@ -147,7 +147,7 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestAdvice$/", "90m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis"}, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/advice.md"},
 		},
 		{
-			Name: "predictions", What: "what an advised change was said to do, and what came of it on the real server", Minutes: 25, Root: true, Needs: servers,
+			Name: "predictions", What: "what an advised change was said to do, and what came of it on the real server", Minutes: 40, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestPredictions$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/predict", "internal/plan"}, rigFiles), Results: []string{"docs/results/predictions.md"},
 		},
 		{
