@@ -18,7 +18,7 @@ type Step struct {
 	File    string `json:"file,omitempty"`    // where the value in force was found
 	From    string `json:"from,omitempty"`
 	To      string `json:"to,omitempty"`
-	Effect  string `json:"effect,omitempty"` // what the change would do, by simulation of the measured load
+	Effect  string `json:"effect,omitempty"` // what the change would do to the clients that were measured
 }
 
 func newAnswer(a *model.Answer) *Answer {

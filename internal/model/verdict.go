@@ -132,7 +132,6 @@ type Step struct {
 	// (accept_queue, max_connections, max_threads, open_files), or what else the effect of a change is known of
 	// (reading.LimitConnectionPool and those with it), "" where it is not.
 	Limit string
-	// Effect is what the change would do by simulation, "" where that was not tried or
-	// the present state is not reproduced by it.
+	// Effect is what the change would do to the clients that were measured, "" where that is not known.
 	Effect string
 }
