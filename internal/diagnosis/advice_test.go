@@ -261,7 +261,7 @@ func TestStepsThatLetThemIn(t *testing.T) {
 	require.Equal(t, reading.LimitRule, first(fresh().do(stillTry(8)), moved(rule+" dport 8080", 31)).Limit)
 	gaveUp := func(l *model.Listener) { outcome(model.ClientGaveUp, 50)(l); stillTry(20)(l) } // who gives up is counted later than what was dropped
 	require.Equal(t, reading.LimitRule, first(fresh().do(gaveUp), moved(rule+" dport 8080", 48)).Limit)
-	require.Empty(t, first(fresh().do(gaveUp), moved(rule+" dport 8080", 40)).Limit, "it drops fewer than there are")
+	require.Empty(t, first(fresh().do(gaveUp), moved(rule+" dport 8080", 39)).Limit, "it drops fewer than there are")
 	require.Empty(t, first(fresh().do(stillTry(8)), moved(rule, 31)).Limit, "it may be of other ports")
 
 	elsewhere := func(has, asked string, in uint64) string {

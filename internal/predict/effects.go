@@ -76,7 +76,7 @@ func (e *Effects) complete(s *model.Snapshot) *model.Snapshot {
 func measureLoad(l *model.Listener, s *model.Snapshot) measuredLoad {
 	load, ok := Measure(l, s)
 	m := measuredLoad{load, ok, s.Time.Add(measureAgain)}
-	if ok && !load.waits && predicts(load.Verdict(l.Verdict)) { // else more is known with the next answer, or the next who leaves
+	if ok && !load.waits && (load.obstacle == nil || !load.obstacle.young) && predicts(load.Verdict(l.Verdict)) { // else more is known with the next answer, or the next who leaves
 		m.next = s.Time.Add(measureEvery)
 	}
 	return m

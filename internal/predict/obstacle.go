@@ -18,6 +18,7 @@ type obstacle struct {
 	then    string  // what becomes of them: "served" where a simulation of all who come serves them, else "let in"
 	now     float64 // the share of the clients that it costs
 	fate    string  // what becomes of these
+	young   bool    // it will cost more: who gives up is known later
 }
 
 // hardly is a share of the clients that other troubles may cost.
@@ -41,7 +42,7 @@ func inTheWay(l *model.Listener, s *model.Snapshot) (o *obstacle, ok bool) {
 	if served < 0 {
 		served = int(c.LetIn)
 	}
-	o = &obstacle{fate: "turned away", then: "let in"}
+	o = &obstacle{fate: "turned away", then: "let in", young: !settledFor(l, s)}
 	var cost uint64
 	room := resting(l)
 	switch l.Verdict.Cause {

@@ -63,6 +63,25 @@ func TestEffectWithoutARule(t *testing.T) {
 	require.Empty(t, saidOf(t, s, l), "another place drops them, too")
 }
 
+// Who gives up is known some seconds later.
+func TestEffectIsCountedAgain(t *testing.T) {
+	s, l := ruledOut()
+	l.ID.Address = netip.MustParseAddrPort("0.0.0.0:8080")
+	c := l.Losses.Clients
+	c.Outcomes[model.ClientGaveUp], c.Arrivals.First = 10, 9*time.Second
+	var e Effects
+	at := func(seconds time.Duration) string {
+		now := *s
+		now.Time = s.Time.Add(seconds * time.Second)
+		now.Listeners = []model.Listener{*l}
+		return e.Snapshot(&now).Listeners[0].Verdict.Answer.Do[0].Effect
+	}
+	require.Equal(t, "without it all are served; now 16 % are turned away", at(0))
+	c.Outcomes[model.ClientGaveUp], c.Arrivals.First = 50, 20*time.Second
+	require.Equal(t, "without it all are served; now 16 % are turned away", at(1))
+	require.Equal(t, "without it all are served; now 50 % are turned away", at(3))
+}
+
 func TestEffectWithoutPauses(t *testing.T) {
 	s, l := paused()
 	require.Equal(t, "without the pauses all are served; now 50 % are turned away", saidOf(t, s, l))

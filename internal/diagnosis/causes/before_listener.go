@@ -200,7 +200,7 @@ func ruleDropPoint(s *symptoms.Symptoms, name string, n uint64) dropPoint {
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
 	step := advice.Command("Look at this rule, and change it", "nft -a list chain "+chain)
-	if ofPort && 10*n >= 9*max(s.GaveUp(), s.StillTry(), s.Refused()) { // it accounts for nearly all of them
+	if ofPort && 5*n >= 4*max(s.GaveUp(), s.StillTry(), s.Refused()) { // it accounts for nearly all, who are counted later
 		step.Limit = reading.LimitRule
 	}
 	return dropPoint{phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")), step}
