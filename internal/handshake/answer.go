@@ -43,7 +43,7 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 		}
 	}
 	switch {
-	case a.answerKnown(at) && t.firstToCome(a):
+	case a.answerKnown(at) && t.moreToCome(a):
 		a.signs |= awaited
 		return at + 2*firstAsk, false
 	case a.answerKnown(at):
@@ -54,11 +54,11 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	return at + min(firstAsk<<min(a.asks, 10), answerMost), false
 }
 
-// firstToCome reports whether the packet with the first byte of a sampled client's answer may not have been
-// read, as the kernel says that the byte was sent.
-func (t *Tracker) firstToCome(a *attempt) bool {
-	known := a.has(timed|awaited|finished|left|closed) || a.supposed() || t.unread.on
-	return !known && a.has(served) && packet.InSubset(a.clientPort, t.endpoints.of(a).port)
+// moreToCome reports whether the packet with the first byte of a sampled client's answer may not have been read, as it is
+// the kernel that says that the byte was sent; or a SYN that was repeated before, which would be taken for another client's.
+func (t *Tracker) moreToCome(a *attempt) bool {
+	known := a.has(timed|awaited|received|finished|left|closed) || a.supposed() || t.unread.on
+	return !known && a.has(served) && (t.present >= a.first+synAckTimeout || packet.InSubset(a.clientPort, t.endpoints.of(a).port))
 }
 
 // answerKnown reports whether it is known if the client got an answer.

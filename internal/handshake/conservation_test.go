@@ -52,6 +52,7 @@ func TestSockets(t *testing.T) {
 	conserves(t, 1795830196950006520, 1702, false) // the kernel is asked between what was taken and the FIN that waited for it
 	conserves(t, 17960022, 34, false)              // their kernels give up what they repeat when they have been let in
 	conserves(t, 2609251097154904716, 354, false)  // the answer to a SYN cookie is lost, and the FIN dropped
+	conserves(t, 2609251097154904716, 1144, true)  // the kernel knows of an answer before the repeated SYN is read
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
 		conserves(t, seed, uint64(i), false)
