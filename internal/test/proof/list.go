@@ -173,6 +173,10 @@ func All() []Proof {
 			Run: goTest(deployments, "^TestHealthy$", "90m", "-lasts", "1h"), Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/healthy.md"},
 		},
 		{
+			Name: "starts", What: "servers that start on a busy machine, and everyday events: anything but ok is a false alarm while no client fails or waits", Minutes: 9, Root: true, Needs: servers,
+			Run: goTest(deployments, "^TestStarts$/", "40m"), Select: "-run", Covers: slices.Concat(judging, rigFiles), Results: []string{"docs/results/starts.md"},
+		},
+		{
 			Name: "waits", What: "what the threads of a real server wait for, held against the backends' own numbers", Minutes: 15, Root: true,
 			Needs: slices.Concat(servers, []Need{{"psql", "postgresql"}, {"redis-server", "redis-server"}}),
 			Run:   goTest("./internal/test/waits", "^TestWaits$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/diagnosis", "internal/hostproc", "internal/threaddump"}, rigFiles, []string{"internal/test/waits"}), Results: []string{"docs/results/waits.md"},
