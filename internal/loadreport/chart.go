@@ -78,7 +78,11 @@ func newCourse(l, before *api.RunListener) *course {
 		c.mark("mark", "first limit: "+f.Cause, f.AtSeconds)
 	}
 	if i := slices.IndexFunc(c.Points, func(p api.RunPoint) bool { return p.Dropped > 0 || number(p.TurnedAway) > 0 }); i >= 0 {
-		c.mark("mark lost", "first loss", c.Points[i].T)
+		what := "first loss"
+		if l.Clients.AllServed() {
+			what = "first drop"
+		}
+		c.mark("mark lost", what, c.Points[i].T)
 	}
 	return c
 }

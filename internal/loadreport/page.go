@@ -177,6 +177,9 @@ func headline(l *api.RunListener) string {
 	at := ":" + strconv.Itoa(int(l.Port))
 	switch l.Status {
 	case model.StatusLosing.String():
+		if l.Clients.AllServed() {
+			return "Dropped packets of clients on " + at
+		}
 		return "Lost clients on " + at
 	case model.StatusDown.String():
 		if l.DownSeconds > 0 {

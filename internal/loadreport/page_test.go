@@ -68,6 +68,25 @@ func TestPage(t *testing.T) {
 }
 
 // What a stranger has named stays text, and what has no shape of its own is shown.
+// Packets are dropped of clients that only wait for that, and are served: nobody is lost.
+func TestPageOfARunThatServedAll(t *testing.T) {
+	run := document(20)
+	l := &run.Listeners[0]
+	l.Clients = &api.RunClients{Offered: 100, Served: 100, Delayed: 10}
+	l.Knee = &api.RunKnee{Reached: true, ClientsPerSecond: 24.7, Error: 42.1, Beyond: new(40.)}
+	for i := range l.Course.Points {
+		l.Course.Points[i].TurnedAway = new(uint64(0))
+	}
+	page := draw(t, loadreport.Report{Run: run})
+	for _, want := range []string{"Dropped packets of clients on :8080", "All 100 clients got an answer", "first drop after 11 s", "up to about 25 clients/s (it varied by more from second to second); packets were dropped from 40 clients/s on"} {
+		require.Contains(t, page, want)
+	}
+	require.NotContains(t, page, "Lost clients")
+	require.NotContains(t, page, "clients were lost")
+	l.Clients.Open = 1
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "Lost clients on :8080")
+}
+
 func TestPageOfStrangers(t *testing.T) {
 	d := document(3)
 	evil := "<script>alert(1)</script>\u202e\x1b[2J"

@@ -271,7 +271,7 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 		rows = append(rows, [2]string{"First limit", fmt.Sprintf("%s after %s%s", f.Cause, inSeconds(f.AtSeconds), rate)})
 	}
 	if k := l.Knee; k != nil && k.ClientsPerSecond+float64(valueOr(k.Inside)+valueOr(k.AtOnce)) > 0 {
-		rows = append(rows, [2]string{"Served all", runKnee(k)})
+		rows = append(rows, [2]string{"Served all", runKnee(k, l.Clients.AllServed())})
 	}
 	switch s := l.Settings; {
 	case s != nil:
@@ -310,7 +310,8 @@ func SettingsNote(l *api.RunListener) string {
 	return fmt.Sprintf("by simulation: %s, %s of work each, nobody waits longer than %s", load, inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds)) + note
 }
 
-func runKnee(k *api.RunKnee) string {
+// runKnee says it; whoever was dropped packets in a run in which all were served only waited.
+func runKnee(k *api.RunKnee, allServed bool) string {
 	unit := "clients/s"
 	if k.OfConnections || k.KeepAlive {
 		unit = "connections/s"
@@ -320,7 +321,11 @@ func runKnee(k *api.RunKnee) string {
 		inside = fmt.Sprintf("%s inside at once", phrase.Count(n, "client"))
 	}
 	what := phrase.Decimal(k.ClientsPerSecond) + " " + unit
-	if k.Error > 0 && k.Reached {
+	switch {
+	case !k.Reached || k.Error == 0:
+	case k.Error >= k.ClientsPerSecond:
+		what = "about " + what + " (it varied by more from second to second)"
+	default:
 		what = fmt.Sprintf("%s ± %s %s", decimal(k.ClientsPerSecond), decimal(k.Error), unit)
 	}
 	switch {
@@ -344,12 +349,15 @@ func runKnee(k *api.RunKnee) string {
 	if k.Cause != "" {
 		text += "; what ended it: " + k.Cause
 	}
-	how := "lost"
-	if k.Late {
-		how = "answered later than --slo"
+	how := "clients were lost"
+	switch {
+	case k.Late:
+		how = "clients were answered later than --slo"
+	case allServed:
+		how = "packets were dropped"
 	}
 	if beyond := valueOr(k.Beyond); beyond > 0 && k.AtOnce == nil && !k.KeepAlive {
-		text += fmt.Sprintf("; clients were %s from %s %s on", how, phrase.Decimal(beyond), unit)
+		text += fmt.Sprintf("; %s from %s %s on", how, phrase.Decimal(beyond), unit)
 	}
 	return text
 }
