@@ -83,6 +83,8 @@ func TestPageOfARunThatServedAll(t *testing.T) {
 	}
 	require.NotContains(t, page, "Lost clients")
 	require.NotContains(t, page, "clients were lost")
+	l.Clients.Checks, l.Clients.Served = new(uint64(5)), 95
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got an answer. 5 connected and sent nothing: they only check the port, or had given up before they were let in.")
 	l.Clients.Open = 1
 	require.Contains(t, draw(t, loadreport.Report{Run: run}), "Lost clients on :8080")
 }

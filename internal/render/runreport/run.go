@@ -176,10 +176,14 @@ func runAll(c *api.RunClients) string {
 // runChecks are clients that asked nothing: checks of the port, and those that had given up before
 // they were let in.
 func runChecks(c *api.RunClients) string {
-	if n := valueOr(c.Checks); n > 0 {
-		return " " + phrase.Capital(phrase.Number(n)) + " connected and sent nothing."
+	n, why := valueOr(c.Checks), ""
+	if n == 0 {
+		return ""
 	}
-	return ""
+	if c.Delayed > 0 { // a client in Go whose time is over while it connects drops the connection when it is made
+		why = ": they only check the port, or had given up before they were let in"
+	}
+	return " " + phrase.Capital(phrase.Number(n)) + " connected and sent nothing" + why + "."
 }
 
 func runOpen(c *api.RunClients) string {
