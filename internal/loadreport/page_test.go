@@ -12,6 +12,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/loadreport"
+	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 // document is a run of an overload: nobody lost for ten seconds, then some.
@@ -82,6 +84,9 @@ func TestPageOfARunThatServedAll(t *testing.T) {
 		require.Contains(t, page, want)
 	}
 	require.NotContains(t, page, "Lost clients")
+	var screen bytes.Buffer
+	require.NoError(t, runreport.Text(&screen, run, nil, render.TextOptions{Width: 80}))
+	require.Contains(t, screen.String(), "DROPPED PACKETS  :8080")
 	require.NotContains(t, page, "clients were lost")
 	l.Clients.Checks, l.Clients.Served = new(uint64(5)), 95
 	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got an answer. 5 connected and sent nothing: they only check the port, or had given up before they were let in.")

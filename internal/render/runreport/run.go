@@ -83,7 +83,11 @@ func (s screenText) head() {
 func (s screenText) listener(l *api.RunListener) {
 	st := term.StatusNamed(l.Status)
 	s.Blank()
-	head := []term.Span{s.Badge(st), term.Text("  "), term.Bold.Of(":" + fmt.Sprint(l.Port))}
+	badge := s.Badge(st)
+	if st == model.StatusLosing && l.Clients.AllServed() {
+		badge = s.BadgeOf(st, "DROPPED PACKETS")
+	}
+	head := []term.Span{badge, term.Text("  "), term.Bold.Of(":" + fmt.Sprint(l.Port))}
 	if l.Process != "" {
 		head = append(head, term.Text("  "+term.Printable(l.Process)+" "+fmt.Sprint(l.PID)))
 	}

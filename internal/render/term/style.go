@@ -97,8 +97,10 @@ func badgeStyle(st model.Status) Style {
 }
 
 // Badge is a coloured block, or just the word.
-func (s *Screen) Badge(st model.Status) Span {
-	word := statusWord(st)
+func (s *Screen) Badge(st model.Status) Span { return s.BadgeOf(st, statusWord(st)) }
+
+// BadgeOf is the same with another word.
+func (s *Screen) BadgeOf(st model.Status, word string) Span {
 	if s.Color {
 		word = " " + word + " "
 	}
