@@ -91,11 +91,7 @@ func (c *RunClients) AllServed() bool { return c != nil && c.TurnedAway == 0 && 
 
 // Unknown is of how many clients it is not known what became of them.
 func (c *RunClients) Unknown() uint64 {
-	n := c.Open + c.Undecided
-	if c.Unclear != nil {
-		n += *c.Unclear
-	}
-	return n
+	return c.Open + c.Undecided + counted(c.Unclear)
 }
 
 // RunLimit is the limit that was reached first.
