@@ -19,14 +19,15 @@ type Clients struct {
 	HalfOpen        *uint64 `json:"half_open,omitempty"`
 	Undecided       *uint64 `json:"undecided,omitempty"` // no proof settled how it ended
 
-	LetIn      *uint64 `json:"let_in,omitempty"`          // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
-	LetInLate  uint64  `json:"let_in_late,omitempty"`     // were given a socket after they had left; part of stalled
-	Answered   *uint64 `json:"answered,omitempty"`        // let in, and the server sent something
-	Unanswered *uint64 `json:"unanswered,omitempty"`      // let in, sent something and received nothing: a read timeout inside
-	Checks     *uint64 `json:"checks,omitempty"`          // let in, and sent nothing
-	Unclear    uint64  `json:"answer_unclear,omitempty"`  // let in, and it was not seen what they had received
-	WhyNot     string  `json:"answers_unknown,omitempty"` // why answered, unanswered and checks are left out
-	TurnedAway *uint64 `json:"turned_away,omitempty"`     // gave_up, stalled, refused, reset and unanswered together
+	LetIn      *uint64 `json:"let_in,omitempty"`           // had a socket of the server's kernel while they were there: connected, delayed, and some of reset
+	LetInLate  uint64  `json:"let_in_late,omitempty"`      // were given a socket after they had left; part of stalled
+	Answered   *uint64 `json:"answered,omitempty"`         // let in, and the server sent something
+	Unanswered *uint64 `json:"unanswered,omitempty"`       // let in, sent something and received nothing: a read timeout inside, or the server closed
+	Closed     uint64  `json:"closed_by_server,omitempty"` // of unanswered: the server ended the connection
+	Checks     *uint64 `json:"checks,omitempty"`           // let in, and sent nothing
+	Unclear    uint64  `json:"answer_unclear,omitempty"`   // let in, and it was not seen what they had received
+	WhyNot     string  `json:"answers_unknown,omitempty"`  // why answered, unanswered and checks are left out
+	TurnedAway *uint64 `json:"turned_away,omitempty"`      // gave_up, stalled, refused, reset and unanswered together
 
 	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
@@ -68,7 +69,8 @@ func (out *Clients) outcomes(c *model.Clients) {
 		out.LetIn, out.LetInLate = new(c.LetIn), c.LetInLate
 	}
 	if a := c.Answers; a.Known {
-		out.Answered, out.Unanswered, out.Checks, out.Unclear = new(a.Answered), new(a.Unanswered), new(a.Checks), a.Unclear
+		out.Answered, out.Unanswered, out.Checks = new(a.Answered), new(a.Unanswered), new(a.Checks)
+		out.Closed, out.Unclear = a.Closed, a.Unclear
 	} else {
 		out.WhyNot = a.Why
 	}

@@ -24,7 +24,7 @@ func (c *Clients) model() *model.Clients {
 	}
 	out.Answers = model.ClientAnswers{
 		Known: c.Answered != nil, Why: c.WhyNot, Unclear: c.Unclear,
-		Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Checks: counted(c.Checks),
+		Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Closed: c.Closed, Checks: counted(c.Checks),
 	}
 	if mean := c.DelayMeanSeconds; mean != nil {
 		out.Delays.Count, out.Delays.Sum = counted(c.Delayed), *mean*float64(counted(c.Delayed))

@@ -312,7 +312,7 @@ func totals(e *outcome.Endpoint) model.ClientTotals {
 	for _, n := range e.Clients {
 		t.Begun += n
 	}
-	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
+	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Closed: e.Answers.Closed, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: outcome.DelayBounds(), Buckets: e.Delays.Buckets(),
 	}

@@ -81,6 +81,15 @@ func answers(answered, unanswered uint64) func(*model.Listener) {
 	}
 }
 
+func maxQueueOf(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connector.MaxQueue = &model.Setting[int]{Value: n} }
+}
+
+// closedByServer: so many of the unanswered were closed by the server.
+func closedByServer(n uint64) func(*model.Listener) {
+	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
+}
+
 func refusedAt(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.RefusedAt = netip.MustParseAddrPort(addr) }
 }
@@ -732,6 +741,19 @@ func scenariosClaims() []scenario {
 		{
 			name: "uploads that are rejected", status: losing, cause: model.CauseServerResets,
 			now: fresh().do(outcome(model.ClientReset, 35)), before: fresh(), change: moved("TCPAbortOnClose", 35),
+		},
+		{
+			name: "the server ends connections without an answer", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(answers(30, 9)).do(closedByServer(9)).do(outcome(model.ClientConnected, 39)), before: fresh(),
+		},
+		{
+			name: "clients leave, and the server ends a few connections", status: losing,
+			now: fresh().do(answers(30, 20)).do(closedByServer(4)).do(outcome(model.ClientConnected, 50)), before: fresh(),
+		},
+		{
+			name: "the executor rejects, and all threads are busy", status: losing, cause: model.CauseExecutorQueue, chain: chainOf(model.CauseExecutorQueue, threads),
+			now:    tomcat(4, 20, 5).pool(4).inService(4).waiting(5).do(maxQueueOf(5)).do(answers(1, 9)).do(closedByServer(9)).do(outcome(model.ClientConnected, 10)),
+			before: tomcat(4, 20, 5).pool(4).inService(4).waiting(5).do(maxQueueOf(5)),
 		},
 		{
 			name: "uploads that are rejected, and handshakes are not followed", status: warning, cause: model.CauseServerResets,

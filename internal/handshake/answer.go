@@ -131,6 +131,8 @@ func (a *attempt) answer() outcome.Answer {
 		return outcome.WasCheck
 	case a.supposed() && !a.has(unserved):
 		return outcome.AnswerUnclear
+	case a.has(turnedOut):
+		return outcome.WasClosed
 	}
 	return outcome.WasUnanswered
 }

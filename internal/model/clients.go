@@ -133,7 +133,8 @@ type ClientAnswers struct {
 	Known      bool
 	Why        string
 	Answered   uint64 // sent at least a byte and received one
-	Unanswered uint64 // sent at least a byte and received none: a read timeout
+	Unanswered uint64 // sent at least a byte and received none: a read timeout, or the server ended the connection
+	Closed     uint64 // of the Unanswered: the server ended the connection
 	Checks     uint64 // sent no byte: a check of the port, a browser's spare connection
 	Unclear    uint64 // it was not seen how they ended, or what they had received by then
 }
@@ -141,6 +142,7 @@ type ClientAnswers struct {
 func (a ClientAnswers) sub(before ClientAnswers) ClientAnswers {
 	a.Answered = less(a.Answered, before.Answered)
 	a.Unanswered = less(a.Unanswered, before.Unanswered)
+	a.Closed = less(a.Closed, before.Closed)
 	a.Checks = less(a.Checks, before.Checks)
 	a.Unclear = less(a.Unclear, before.Unclear)
 	return a
@@ -150,6 +152,7 @@ func (a ClientAnswers) add(other ClientAnswers) ClientAnswers {
 	a.Known = a.Known || other.Known
 	a.Answered += other.Answered
 	a.Unanswered += other.Unanswered
+	a.Closed += other.Closed
 	a.Checks += other.Checks
 	a.Unclear += other.Unclear
 	return a

@@ -1,6 +1,8 @@
 package causes
 
 import (
+	"time"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -9,12 +11,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// serverResets: the server ends connections that it has accepted with a reset.
+// serverResets: the server ends connections that it has accepted with a reset, or without an answer.
 func serverResets() Cause {
 	return Cause{
 		Name: model.CauseServerResets,
 		Now: rule[*symptoms.Symptoms]{
-			holds: func(s *symptoms.Symptoms) Certainty { return When(s.ResetByServer() > 0, Surely) },
+			holds: func(s *symptoms.Symptoms) Certainty {
+				return When(s.ResetByServer()+s.ClosedUnanswered() > 0, Surely)
+			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{"a listener closed with clients in its queue", func(s *symptoms.Symptoms) bool { return s.ResetInQueue() > 0 || s.Closed != nil }},
 				{"the accept queue overflowed and net.ipv4.tcp_abort_on_overflow is 1", func(s *symptoms.Symptoms) bool { return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately() }},
@@ -29,6 +33,16 @@ func serverResets() Cause {
 			if onlyEarly(s) {
 				return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s), "maxKeepAliveRequests")
 			}
+			if !reading.IsTomcat(s.Now) {
+				return phrase.Sprintf("See why %s ends these connections: a forwarder (docker-proxy, a proxy) does where nobody listens at the address that it passes them on to. Its log, or ss -tnp state syn-sent, shows where that is.", reading.ServerName(s.Now))
+			}
+			if closesUnanswered(s) {
+				text := "Look into the log for what ends connections before an answer: a timeout, an executor that rejects, a filter, a shutdown. No limit of connections or threads has a part in it."
+				if t := shortTimeout(s); t != "" {
+					text = phrase.Capital(t) + ", or for the next part of it: raise that if clients may need longer. " + text
+				}
+				return text
+			}
 			if s.ResetByServer() == 0 && s.ClosedByEither() {
 				return "Find out which end it is: an access log with responses that were not sent whole speaks for clients that leave early (of streams, of slow answers), one with 413 or answers to uploads for the server: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. No limit of connections or threads has a part in it."
 			}
@@ -40,6 +54,15 @@ func serverResets() Cause {
 					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
 					advice.Action(phrase.Sprintf("Keep them for longer than that here (%s%s), or shorten it there", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))),
 				}, "More threads or connections: these clients had been accepted."
+			}
+			if !reading.IsTomcat(s.Now) {
+				return []model.Step{
+					advice.Action(phrase.Sprintf("See in its log why %s ends them: a forwarder (docker-proxy, a proxy) does where nobody listens at the address that it passes them on to", reading.ServerName(s.Now))),
+					advice.Action("Then ask that address, from here and from where it is (in a container: a server that listens on 127.0.0.1 alone)"),
+				}, "More threads or connections: these clients had been accepted."
+			}
+			if closesUnanswered(s) {
+				return closedUnansweredSteps(s), "More threads or connections: these clients had been accepted."
 			}
 			if s.Delta["TCPAbortOnClose"] == 0 {
 				return []model.Step{advice.Action("Look into the log for what closes connections: an executor that rejects, a filter, a shutdown")},
@@ -58,21 +81,44 @@ func serverResets() Cause {
 				"More threads or connections: these clients had been accepted."
 		},
 		Book: Runbook{
-			Title:     "the server resets connections that it has accepted",
-			Seen:      "Clients that were let in were reset by the server. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too.",
-			Clients:   "Connection reset, or broken pipe, in the midst of an upload.",
-			Check:     "Uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
+			Title:     "the server resets or ends connections that it has accepted",
+			Seen:      "Clients that were let in were reset by the server, or it ended their connections without a byte of an answer. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too.",
+			Clients:   "Connection reset, or broken pipe, in the midst of an upload; an empty reply, or a premature end.",
+			Check:     "A `connectionTimeout` of milliseconds that was meant in seconds; a forwarder (docker-proxy) with nobody behind it; uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset clients after their handshake, and no listener closed; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed",
+			Holds:     "the server reset clients after their handshake, and no listener closed; or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed",
 			Otherwise: "listener_closed",
 		},
 	}
 }
 
+// closesUnanswered: most of those that the server has turned away it has not reset.
+func closesUnanswered(s *symptoms.Symptoms) bool { return s.ClosedUnanswered() > s.ResetByServer() }
+
+// closedUnansweredSteps are what to look at where the server ends connections without an answer.
+func closedUnansweredSteps(s *symptoms.Symptoms) (do []model.Step) {
+	if shortTimeout(s) != "" {
+		do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, s.Now.Connector.ConnectionTimeout, "Give clients time to send a request (a number without a unit is milliseconds)", usualTimeout))
+	}
+	return append(do, advice.Action("Look into the log for what ends connections before an answer: a timeout, an executor that rejects, a filter, a shutdown"))
+}
+
+// usualTimeout is that of the server.xml that Tomcat comes with.
+const usualTimeout = 20 * time.Second
+
+// shortTimeout says that the server does not wait long for a request, "" where it does or that is not known.
+func shortTimeout(s *symptoms.Symptoms) string {
+	t := s.Now.Connector.ConnectionTimeout
+	if t == nil || t.Value <= 0 || t.Value >= advice.ShortTimeout {
+		return ""
+	}
+	return phrase.Sprintf("a client has %s for its request (%s)", phrase.Seconds(t.Value), advice.ConnectionTimeoutSetting().Name(s.Now))
+}
+
 // onlyEarly: what is seen are requests that come too late, and nothing else.
 func onlyEarly(s *symptoms.Symptoms) bool {
-	return s.ResetByServer() == 0 && !s.ClosedUnread() && s.ClosedEarly() > 0
+	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ClosedEarly() > 0
 }
 
 // idleTimeout is how long the server keeps an idle connection.
@@ -90,6 +136,13 @@ func ResetPhrase(s *symptoms.Symptoms) string {
 	if onlyEarly(s) {
 		k := s.ClosedEarly()
 		return phrase.Sprintf("%s of clients came on connections that %s had closed before, and %s answered with a reset", phrase.Count(k, "segment"), reading.ServerName(s.Now), phrase.Verb(k, "was", "were"))
+	}
+	if closesUnanswered(s) {
+		text := phrase.Sprintf("%s ended the connections of %s without an answer", reading.ServerName(s.Now), phrase.Count(s.ClosedUnanswered(), "client"))
+		if t := shortTimeout(s); t != "" {
+			text += "; " + t
+		}
+		return text
 	}
 	if n == 0 && s.ClosedByEither() {
 		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))

@@ -205,11 +205,28 @@ func (s *Symptoms) Unanswered() (n, ended uint64) {
 	return 0, 0
 }
 
+// ClosedUnanswered is how many clients' connections the server has ended without a byte of an answer, where they
+// are a twentieth of those that ended, and most of those that had none; 0 where they are not.
+func (s *Symptoms) ClosedUnanswered() uint64 {
+	n, ended := s.Unanswered()
+	if n == 0 {
+		return 0
+	}
+	closed := s.Clients().Answers.Closed
+	if closed < leftLeast || unansweredPart*closed < ended || 2*closed < n {
+		return 0
+	}
+	return closed
+}
+
 // LeaveInside means that many of those that were let in leave before their answer, a third of those that ended: it takes
 // longer than their patience, and room for more is room for more of these. Where they wait for threads, see
 // reading.GivenUp.
 func (s *Symptoms) LeaveInside() bool {
 	n, ended := s.Unanswered()
+	if n > 0 {
+		n -= s.Clients().Answers.Closed
+	}
 	return n >= leaveInsideLeast && 3*n >= ended && s.longInService()
 }
 

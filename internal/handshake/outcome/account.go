@@ -69,6 +69,7 @@ type Endpoint struct {
 type Answers struct {
 	Answered   uint64
 	Unanswered uint64 // sent at least a byte, left or were reset, and had received none
+	Closed     uint64 // of these: the server ended the connection
 	Checks     uint64 // sent none
 	Unknown    uint64
 }
@@ -165,6 +166,10 @@ func (a *Account) Answer(answer Answer, first time.Duration) {
 		a.answers.Answered++
 	case WasUnanswered:
 		a.answers.Unanswered++
+		a.Trouble(first)
+	case WasClosed:
+		a.answers.Unanswered++
+		a.answers.Closed++
 		a.Trouble(first)
 	case WasCheck:
 		a.answers.Checks++

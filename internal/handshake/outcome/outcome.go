@@ -50,6 +50,7 @@ const (
 	NoAnswerKnown Answer = iota // it was not let in, was reset, or may yet be answered
 	WasAnswered
 	WasUnanswered // sent at least a byte, left or was reset, and had received none
+	WasClosed     // the same, and it was the server that ended the connection
 	WasCheck      // sent none
 	AnswerUnclear
 )

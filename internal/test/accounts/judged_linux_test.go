@@ -128,7 +128,7 @@ func said(j handshake.Judged) string {
 		return j.Outcome.String()
 	case j.Answer == outcome.WasAnswered:
 		return "answered"
-	case j.Answer == outcome.WasUnanswered:
+	case j.Answer == outcome.WasUnanswered, j.Answer == outcome.WasClosed:
 		return "unanswered"
 	case j.Answer == outcome.WasCheck:
 		return "check"

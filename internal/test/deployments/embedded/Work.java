@@ -11,7 +11,7 @@ import java.util.concurrent.Semaphore;
 
 /**
  * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
- * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "count" millions of rounds in one loop, what Hands does, "to" another port (of "host"): a request there, whose answer
+ * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "count" millions of rounds in one loop, "answer" KiB more in the response, what Hands does, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again, with "three" after a wait for one of three.
  */
@@ -74,7 +74,15 @@ class Work extends HttpServlet {
                 return;
             }
         }
+        answer(response, number(request, "answer"));
         response.getWriter().println("hello");
+    }
+
+    private static void answer(HttpServletResponse response, long kib) throws IOException {
+        String text = "x".repeat(1 << 10);
+        for (long i = 0; i < kib; i++) {
+            response.getWriter().print(text);
+        }
     }
 
     private static long number(HttpServletRequest request, String name) {
