@@ -3,6 +3,7 @@ package assemble
 import (
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -12,11 +13,11 @@ const lately = 1500 * time.Millisecond
 
 // latched is how many connections were held when a listener's acceptor was seen to stand at the
 // connection latch, or connections to be taken only as others end, and these were counted about
-// then; 0 where neither was.
+// then; 0 where neither was, or it stands with all others of the connector's threads.
 func (d *Draft) latched(l *model.Listener) int {
 	j, ok := d.judgement(l)
 	switch {
-	case !ok || !acceptorExpected(l) || l.Connections == nil || l.Connections.Age > lately:
+	case !ok || !acceptorExpected(l) || l.Connections == nil || l.Connections.Age > lately || reading.Suspended(l):
 		return 0
 	case !j.Weak && j.Strength == evidence.StrengthAcceptor && j.Acceptor == model.AcceptorAtLimit:
 		return l.Connections.SlotsInUse()

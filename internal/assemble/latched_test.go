@@ -61,6 +61,19 @@ func TestNotLatched(t *testing.T) {
 	require.Zero(t, e.latched(l))
 }
 
+// TestSuspendedIsNoLimit: where the poller stands as well, and requests are unread in front of idle workers, it is no
+// limit that the acceptor waits for.
+func TestSuspendedIsNoLimit(t *testing.T) {
+	e, l := latchedDraft(time.Unix(1_700_000_000, 0), evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit})
+	l.Connector.PoolThreads, l.Connector.BusyThreads = new(10), new(0)
+	l.Process = &model.Process{Downstream: &model.Downstream{Workers: &model.Workers{PollerBlocked: true}}}
+	require.Equal(t, 20, e.latched(l), "nothing is unread")
+	l.Connections.Unread = time.Second
+	require.Zero(t, e.latched(l))
+	l.Connector.BusyThreads = new(10)
+	require.Equal(t, 20, e.latched(l), "all workers have something to do")
+}
+
 // TestWeakEvidenceIsSaid: what was missing is named, by the listener it concerns.
 func TestWeakEvidenceIsSaid(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)

@@ -209,6 +209,8 @@ func unacknowledged(n int) func(*model.Listener) {
 	}
 }
 
+func ajp(l *model.Listener) { l.Connector.Protocol = "ajp" }
+
 // blocked is a poller that does a worker's work, and requests that nobody reads.
 func blocked(l *model.Listener) {
 	l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 10, Parked: 10, PollerBlocked: true}}
@@ -231,6 +233,16 @@ func scenariosClaims() []scenario {
 		{
 			name: "a paused connector", status: saturated, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
 			now: paused().do(acceptor(model.AcceptorPauses)), before: pausedBefore(), notCodes: []string{"slow_accept"},
+		},
+		{
+			name: "a debugger has suspended all threads", status: saturated, cause: model.CauseNotAccepting,
+			now:    tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 3*time.Second).do(blocked).do(acceptor(model.AcceptorAtLimit)),
+			before: tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 2*time.Second).do(blocked).do(acceptor(model.AcceptorAtLimit)), notCodes: []string{"max_connections"},
+		},
+		{
+			name: "an AJP connector without its secret", status: saturated, cause: model.CauseNotAccepting,
+			now:    fresh().queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(ajp),
+			before: fresh().queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(ajp),
 		},
 		{
 			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),

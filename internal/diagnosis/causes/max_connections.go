@@ -23,12 +23,13 @@ func maxConnectionsReached() Cause {
 			},
 			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
 		},
-		rests:  restsOnAcceptor,
-		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty { return When(p.Either(p.AtConnectionLimit), Surely) }},
-		Now:    rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ConnectionsFull, Surely) }},
-		Near:   (*symptoms.Symptoms).ConnectionsHigh,
-		Full:   maxConnectionsFull,
-		Depth:  30,
+		dropped: []refutation[*symptoms.Symptoms]{{standsToo, suspended}},
+		rests:   restsOnAcceptor,
+		around:  rule[reading.Pair]{holds: func(p reading.Pair) Certainty { return When(p.Either(p.AtConnectionLimit), Surely) }},
+		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ConnectionsFull, Surely) }},
+		Near:    (*symptoms.Symptoms).ConnectionsHigh,
+		Full:    maxConnectionsFull,
+		Depth:   30,
 		Because: func(s *symptoms.Symptoms, v model.Verdict) string {
 			idle := ""
 			if s.ConnectionsFull && idleForMoments(s) {

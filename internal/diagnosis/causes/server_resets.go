@@ -109,6 +109,9 @@ const usualTimeout = 20 * time.Second
 
 // shortTimeout says that the server does not wait long for a request, "" where it does or that is not known.
 func shortTimeout(s *symptoms.Symptoms) string {
+	if s.Now.Connector == nil {
+		return ""
+	}
 	t := s.Now.Connector.ConnectionTimeout
 	if t == nil || t.Value <= 0 || t.Value >= advice.ShortTimeout {
 		return ""

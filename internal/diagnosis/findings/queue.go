@@ -58,7 +58,7 @@ func unacknowledged(s *symptoms.Symptoms, add adder) {
 
 // blockedPoller says that the thread which reads for all others does something else.
 func blockedPoller(s *symptoms.Symptoms, add adder) {
-	if !s.Both(reading.PollerBlocked) || !s.Both(reading.UnreadAny) {
+	if !s.Both(reading.PollerBlocked) || !s.Both(reading.UnreadAny) || s.Now.Acceptor == model.AcceptorAtLimit && s.Both(reading.Suspended) {
 		return
 	}
 	add("poller_blocked", model.SeverityWarning,

@@ -147,6 +147,16 @@ func PollerBlocked(l *model.Listener) bool {
 	return d != nil && d.Workers != nil && d.Workers.PollerBlocked
 }
 
+// Suspended means that the connector's threads stand, and for no limit: the poller waits for something itself, and a
+// request has been unread for a second while workers are idle. At the connection latch the acceptor alone stands.
+func Suspended(l *model.Listener) bool {
+	if !PollerBlocked(l) || !UnreadLong(l) || l.Connector == nil || l.Connector.PoolThreads == nil {
+		return false
+	}
+	busy, seen := BusyThreads(l)
+	return seen && busy < *l.Connector.PoolThreads
+}
+
 // UnreadAny means that requests are there that nobody has read, of clients that are there or have left.
 func UnreadAny(l *model.Listener) bool { return WaitingRequests(l) > 0 }
 

@@ -30,6 +30,7 @@ type role int
 
 const (
 	roleNone     role = iota
+	roleOther         // of a connector on another port
 	roleBeside        // of a connector on the port: a worker or a poller
 	rolePossible      // of a connector whose port is cut off
 	roleNIO2          // of an NIO2 connector on the port
@@ -56,7 +57,9 @@ func acceptorRole(comm string, port uint16) role {
 		return roleAcceptor
 	case at == port && strings.ContainsRune("ePC", rune(tail[0])):
 		return roleBeside
-	case at != 0 || len(comm) < commLength:
+	case at != 0:
+		return roleOther
+	case len(comm) < commLength:
 		return roleNone
 	}
 	return rolePossible
@@ -127,10 +130,13 @@ func chooseAcceptor(all []candidate, sure bool) (tid int, err error) {
 	return tid, err
 }
 
-// nobodyListens: the calls of all threads were read, no name is a connector's, and none of them
-// waits for anything to come: the port was opened before the server runs.
+// nobodyListens: the calls of all threads were read, no name may be this connector's, and none but other connectors'
+// threads waits for anything to come: the port was opened before the server runs, or the connector has not started.
 func nobodyListens(all []candidate) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(c candidate) bool {
+		if c.role == roleOther {
+			return false
+		}
 		switch c.call.Kind {
 		case CallAccept, CallPoll, CallEpoll, CallUnknown:
 			return true

@@ -48,7 +48,7 @@ func FindAcceptor(fs hostproc.FS, pid int, port uint16, inode uint32, others []u
 func likely(all []candidate) []candidate {
 	var out []candidate
 	for _, c := range all {
-		if c.role != roleNone {
+		if c.role > roleOther {
 			out = append(out, c)
 		}
 	}

@@ -48,6 +48,37 @@ while True:
 	}
 }
 
+// ofStopped are reports of servers that accept nobody, for reasons that no setting of theirs has.
+func ofStopped() []report {
+	return []report{
+		{"A", "https://github.com/spring-attic/spring-ide/issues/70", "a debugger's breakpoint has suspended all threads: probes fail", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{VM: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:5005"}}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			c.Needs("jdb")
+			c.Program("sh", "-c", "(sleep 2; echo suspend; sleep 600) | jdb -connect com.sun.jdi.SocketAttach:hostname=127.0.0.1,port=5005")
+			c.Until("no client has an answer", func() bool { return once("127.0.0.1:8080") == nil && asked(c.Ctx) != nil })
+			clients := c.Hold(rig.Clients{N: 12, Text: rig.Get("/")})
+			c.Wait(3 * time.Second)
+			c.Row.Truth = fmt.Sprintf("%s; jdb has suspended its threads: %d of 12 clients answered", s.Says(rig.Port), clients.Answered.Load())
+			c.Both(rig.Port, "saturated not_accepting").Names("as where a debugger has suspended them").Silent("the limit of connections was reached", "maxConnections from", `"max_connections"`)
+		}},
+		{"A", "https://github.com/apache/tomcat-jakartaee-migration/issues/43", "after an upgrade the AJP connector lacks its secret: it opens its port, and does not start", func(c *rig.Case) {
+			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, `<Connector port="8080" protocol="HTTP/1.1"/><Connector port="8009" protocol="AJP/1.3"/>`)
+			c.Answers("127.0.0.1:8080")
+			clients := c.Hold(rig.Clients{N: 8, Text: rig.Get("/"), Address: "127.0.0.1:8009"})
+			c.Until("they are connected", func() bool { return clients.Connected.Load() >= 8 })
+			c.Wait(3 * time.Second)
+			c.Both(8009, "saturated not_accepting").Names("no acceptor thread is there", "secret").Silent("slow_accept", "raise acceptCount")
+			c.Row.Truth = fmt.Sprintf("%s; the log: secretRequired, and no secret; %d of 8 connections answered at port 8009", s.Says(8009), clients.Answered.Load())
+		}},
+	}
+}
+
+func asked(ctx context.Context) error {
+	var answered, ended atomic.Int64
+	return later(ctx, 0, &answered, &ended)
+}
+
 // later asks once, a while after it has connected.
 func later(ctx context.Context, pause time.Duration, answered, ended *atomic.Int64) error {
 	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", "127.0.0.1:8080")
