@@ -52,7 +52,7 @@ func (j *judge) whyFailed(v model.Verdict) string {
 	case v.Cause == model.CauseExecutorQueue:
 		return j.executorPhrase()
 	case v.Cause == model.CauseEphemeralPorts:
-		return words.Stage(j.s, v.Cause)
+		return causes.Ports(j.s)
 	}
 	return words.Threads(j.s)
 }
@@ -169,7 +169,9 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 		if j.high() == model.CauseJVMPause {
 			return phrase.Capital(words.Pause(j.s)) + "; whether clients wait for an answer cannot be seen (" + words.WhyHidden(j.s.Now.Connector) + ")."
 		}
-	case model.CauseOpenFiles, model.CauseEphemeralPorts, model.CauseMaxThreads:
+	case model.CauseEphemeralPorts:
+		return phrase.Capital(causes.Ports(j.s)) + "."
+	case model.CauseOpenFiles, model.CauseMaxThreads:
 		return phrase.Capital(words.Stage(j.s, v.Cause)) + "."
 	case model.CauseExecutorQueue:
 		return j.summaryThreads(v)

@@ -211,6 +211,17 @@ func unacknowledged(n int) func(*model.Listener) {
 
 func ajp(l *model.Listener) { l.Connector.Protocol = "ajp" }
 
+// cameFrom are so many connections that come from one address.
+func cameFrom(addr string, n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Connections.TopPeers = []model.PeerCount{{Address: netip.MustParseAddr(addr), Connections: n}}
+	}
+}
+
+func narrowRange(e *symptoms.Input) {
+	e.Sysctl = map[string]int{"ip_local_port_range_min": 40000, "ip_local_port_range_max": 40099}
+}
+
 // blocked is a poller that does a worker's work, and requests that nobody reads.
 func blocked(l *model.Listener) {
 	l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 10, Parked: 10, PollerBlocked: true}}
@@ -794,6 +805,18 @@ func scenariosClaims() []scenario {
 		{
 			name: "RSTs to a port without a listener, beside an idle server", status: ok,
 			now: fresh().do(closing(2)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 1000, 3 },
+		},
+		{
+			name: "a proxy beside the server has used up the local ports towards it", status: warning, cause: model.CauseEphemeralPorts,
+			now: fresh().idle(100).do(cameFrom("127.0.0.1", 100)), before: fresh().idle(100).do(cameFrom("127.0.0.1", 100)), change: narrowRange,
+		},
+		{
+			name: "as many connections from another machine, whose range is not known", status: ok,
+			now: fresh().idle(100).do(cameFrom("10.0.0.7", 100)), before: fresh().idle(100).do(cameFrom("10.0.0.7", 100)), change: narrowRange,
+		},
+		{
+			name: "half of the local ports are in use by a proxy beside the server", status: ok,
+			now: fresh().idle(50).do(cameFrom("127.0.0.1", 50)), before: fresh().idle(50).do(cameFrom("127.0.0.1", 50)), change: narrowRange,
 		},
 		{
 			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},

@@ -2,6 +2,7 @@ package reading
 
 import (
 	"math"
+	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -120,6 +121,19 @@ func gauges() []gauge {
 		}},
 		{StageEphemeralPorts, ephemeralPorts},
 	}
+}
+
+// ClientPorts are the clients' ports of one loopback address that have a connection to the listener, and how many there are
+// for them: who connects from there is in this network namespace, and shares its range. A server that is reached
+// at two loopback addresses has them for each.
+func ClientPorts(l *model.Listener, sysctl map[string]int) (used, most int, from netip.Addr, ok bool) {
+	first, ok1 := sysctl["ip_local_port_range_min"]
+	last, ok2 := sysctl["ip_local_port_range_max"]
+	if l == nil || l.Connections == nil || len(l.Connections.TopPeers) == 0 || !ok1 || !ok2 || last < first {
+		return 0, 0, from, false
+	}
+	top := l.Connections.TopPeers[0]
+	return top.Connections, last - first + 1, top.Address, top.Address.IsLoopback()
 }
 
 // ephemeralPorts are those in use towards the busiest destination. All ports

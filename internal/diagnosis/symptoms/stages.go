@@ -78,6 +78,15 @@ func (s *Symptoms) StageHigh(name string) bool {
 	return ok && was.Ratio >= s.T.High
 }
 
+// ClientPortsHigh means that clients on this machine have nearly all local ports in use towards the listener: who else wants
+// to connect from there, as a proxy beside it, cannot, and no packet shows that.
+func (s *Symptoms) ClientPortsHigh() bool {
+	return s.Both(func(l *model.Listener) bool {
+		used, most, _, ok := reading.ClientPorts(l, s.Sysctl)
+		return ok && float64(used) >= s.T.High*float64(most)
+	})
+}
+
 // Fills reports whether a stage will be full within the horizon.
 func (s *Symptoms) Fills(name string) bool {
 	l, ok := reading.LimitNamed(s.Limits, name)

@@ -74,6 +74,35 @@ func ofStopped() []report {
 	}
 }
 
+// ofNetworks are reports of what lies between clients and a server with room.
+func ofNetworks() []report {
+	return []report{
+		{"C", "https://github.com/gorilla/websocket/issues/678", "whoever connects from this machine has no more local ports to the server: cannot assign requested address", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/ip_local_port_range": "40000 40099"}))
+			clients := c.Hold(rig.Clients{N: 100, Text: rig.Get("/?async=1")})
+			c.Until("all ports are in use", func() bool { return clients.Connected.Load() >= 99 })
+			var last atomic.Value
+			failed := keep(c, func() error {
+				err := once("127.0.0.1:8080")
+				if err != nil {
+					last.Store(err.Error())
+				}
+				return err
+			})
+			c.Until("new ones fail", func() bool { return failed.Load() > 3 })
+			c.Row.Truth = fmt.Sprintf("%s; all others: %v", s.Says(rig.Port), last.Load())
+			c.Both(rig.Port, "warning ephemeral_ports").Names("of the 100 local ports", "127.0.0.2").Silent("max_connections", "outgoing connections")
+			c.SetSysctl(map[string]string{"net/ipv4/ip_local_port_range": "1024 65535"})
+			c.Wait(time.Second)
+			before := failed.Load()
+			c.Wait(time.Second)
+			c.Holds(failed.Load() == before, "clients fail with the wider range, too")
+		}},
+	}
+}
+
 func asked(ctx context.Context) error {
 	var answered, ended atomic.Int64
 	return later(ctx, 0, &answered, &ended)
