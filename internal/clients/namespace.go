@@ -265,7 +265,7 @@ func (a *account) state(e *outcome.Endpoint) {
 	}
 }
 
-// marks is how many there are of an interval: totals are 272 bytes, and an agent
+// marks is how many there are of an interval: totals are 280 bytes, and an agent
 // may have a hundred accounts.
 const marks = 60
 
