@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -85,7 +85,7 @@ func maxQueueOf(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connector.MaxQueue = &model.Setting[int]{Value: n} }
 }
 
-// closedByServer: so many of the unanswered were closed by the server.
+// closedByServer is how many of the unanswered were closed by the server.
 func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
 }
@@ -211,7 +211,7 @@ func unacknowledged(n int) func(*model.Listener) {
 
 func ajp(l *model.Listener) { l.Connector.Protocol = "ajp" }
 
-// cameFrom are so many connections that come from one address.
+// cameFrom is how many connections come from one address.
 func cameFrom(addr string, n int) func(*model.Listener) {
 	return func(l *model.Listener) {
 		l.Connections.TopPeers = []model.PeerCount{{Address: netip.MustParseAddr(addr), Connections: n}}
@@ -622,20 +622,20 @@ func scenariosClaims() []scenario {
 		{
 			name: "no counter accounts for them, and those of connection tracking and of the rules are known", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
-				e.Delta[causes.ConntrackDrop], e.Delta[model.RulesRead] = 0, 1
+				e.Delta[droppoints.ConntrackDrop], e.Delta[model.RulesRead] = 0, 1
 			},
 		},
 		{
 			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
-				e.Delta[causes.ConntrackDrop] = 31
+				e.Delta[droppoints.ConntrackDrop] = 31
 				e.Sysctl = map[string]int{"nf_conntrack_count": 262145, "nf_conntrack_max": 262144}
 			},
 		},
 		{
 			name: "connection tracking cannot insert what an address translation makes alike", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
-				e.Delta[causes.ConntrackDrop], e.Delta[causes.ConntrackInsert] = 31, 31
+				e.Delta[droppoints.ConntrackDrop], e.Delta[droppoints.ConntrackInsert] = 31, 31
 			},
 		},
 		{

@@ -1,13 +1,8 @@
 package causes
 
 import (
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -30,26 +25,26 @@ func beforeListener() Cause {
 			if s.MostlyUnreached() {
 				return " because the server's SYN-ACKs do not reach them: they are lost " + wayBack
 			}
-			return " because they are lost in front of the listener: " + lostWhere(s)
+			return " because they are lost in front of the listener: " + droppoints.Where(s)
 		},
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if s.MostlyUnreached() {
 				return words.Join(phrase.Sprintf("SYN-ACKs left this network namespace for %s, which repeated the SYN all the same", phrase.Count(s.Unreached(), "client")), words.QueueNumbers(s))
 			}
 			if s.MostlyRejected() {
-				return words.Join(phrase.Sprintf("%s of them were refused, while there was a listener, which refuses nobody", phrase.Number(s.Refused())), lostWhere(s), words.QueueNumbers(s))
+				return words.Join(phrase.Sprintf("%s of them were refused, while there was a listener, which refuses nobody", phrase.Number(s.Refused())), droppoints.Where(s), words.QueueNumbers(s))
 			}
 			which := "them"
 			if s.LostInFront() {
 				which = "the latest"
 			}
-			return words.Join("their SYNs reached this network namespace, the listener dropped none of "+which+" and had room", lostWhere(s), words.QueueNumbers(s))
+			return words.Join("their SYNs reached this network namespace, the listener dropped none of "+which+" and had room", droppoints.Where(s), words.QueueNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if s.MostlyUnreached() {
 				return "Look at the way back to these clients: the SYN-ACKs are lost " + wayBack + ". None of Tomcat's limits has a part in it."
 			}
-			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+lostWhere(s)+".", "None of Tomcat's limits has a part in it.")
+			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+droppoints.Where(s)+".", "None of Tomcat's limits has a part in it.")
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
 			do := beforeSteps(s)
@@ -76,136 +71,6 @@ func nothingShowsIt(s *symptoms.Symptoms) bool {
 // wayBack is where SYN-ACKs are lost that were seen to leave.
 const wayBack = "behind this network namespace (a firewall on the pod's host or in the network, or another route back)"
 
-// lostWhere is what is known of the place.
-func lostWhere(s *symptoms.Symptoms) string {
-	var found []string
-	for _, p := range dropPoints(s) {
-		found = append(found, p.what)
-	}
-	switch {
-	case len(found) > 0:
-		return strings.Join(found, ", ")
-	case s.Rejected():
-		return "a firewall rule rejects them with a reset (which one is not known)"
-	}
-	_, tracked := s.Delta[ConntrackDrop]
-	_, ruled := s.Delta[model.RulesRead]
-	switch {
-	case tracked && ruled:
-		return "the place is unknown (no counter of rp_filter, TCP MD5, connection tracking or of a rule that drops moved; a rule without a counter may do it)"
-	case tracked:
-		return "the place is unknown (no counter of rp_filter, TCP MD5 or connection tracking moved; a firewall rule may do it: not all of their counters are known)"
-	}
-	return "the place is unknown (a firewall rule, or connection tracking)"
-}
-
-// dropPoint is where clients' packets are lost, by a counter that moved for them.
-type dropPoint struct {
-	what string
-	step model.Step
-}
-
-// The counters of connection tracking that a namespace's have.
-const (
-	ConntrackDrop   = "nf_conntrack_drop"
-	ConntrackInsert = "nf_conntrack_insert_failed"
-	conntrackChain  = "nf_conntrack_chaintoolong"
-)
-
-// dropPoints are all whose counters account for half of the clients at least: a counter that
-// moves a little has its own reasons.
-func dropPoints(s *symptoms.Symptoms) (out []dropPoint) {
-	enough := max(1, (s.InFront()+1)/2)
-	moved := func(name string) uint64 {
-		if n := s.Delta[name]; n >= enough {
-			return n
-		}
-		return 0
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
-		if n := moved(name); n > 0 && ruleConcerns(s, name) {
-			out = append(out, ruleDropPoint(s, name, n))
-		}
-	}
-	for _, c := range []struct{ name, what, text, command string }{
-		{"IPReversePathFilter", "the reverse path filter (rp_filter) of the interface that they come in by", "See by which interface the kernel would answer these clients: a route is missing, or rp_filter is too strict", "ip route get CLIENT; sysctl -a -r 'conf.*rp_filter'"},
-		{"TCPMD5NotFound", "TCP MD5: the listener wants signatures and the clients send none", md5Text, ""},
-		{"TCPMD5Unexpected", "TCP MD5: the clients sign, and the listener has no key for them", md5Text, ""},
-		{"TCPMD5Failure", "TCP MD5: the clients' signatures are wrong", md5Text, ""},
-		{"TCPAOBad", "TCP-AO: the clients' signatures are wrong", md5Text, ""},
-		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
-	} {
-		if n := moved(c.name); n > 0 {
-			out = append(out, dropPoint{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
-		}
-	}
-	return append(out, tracking(s, moved)...)
-}
-
-const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"
-
-// tracking are the reasons for which connection tracking drops packets.
-func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []dropPoint) {
-	if n := moved(ConntrackInsert); n > 0 {
-		out = append(out, dropPoint{
-			phrase.Sprintf("connection tracking could not insert their connections (insert_failed +%d), as where an address translation has too few source ports", n),
-			advice.Command("See which address translation they go through, and give it more ports or addresses", "nft list ruleset; iptables-save -t nat; conntrack -S"),
-		})
-	}
-	if n := moved(conntrackChain); n > 0 {
-		out = append(out, dropPoint{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
-	}
-	count, most := s.Sysctl["nf_conntrack_count"], s.Sysctl["nf_conntrack_max"]
-	others := s.Delta[ConntrackInsert] + s.Delta[conntrackChain]
-	if n := moved(ConntrackDrop); n > others {
-		what := phrase.Sprintf("connection tracking is full (drop +%d", n-others)
-		if most > 0 && count >= most*9/10 {
-			what += phrase.Sprintf(", %d of %d connections", min(count, most), most)
-		}
-		out = append(out, dropPoint{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
-	} else if _, counted := s.Delta[ConntrackDrop]; !counted && most > 0 && count >= most {
-		out = append(out, dropPoint{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", min(count, most), most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
-	}
-	return out
-}
-
-// conntrackStep: the limits are those of the machine's first network namespace.
-func conntrackStep(name string, now int) model.Step {
-	if now == 0 {
-		return advice.Command("Give the table more buckets, on the host", "sysctl "+name+" net.netfilter.nf_conntrack_count")
-	}
-	to := strconv.Itoa(2 * now)
-	return model.Step{
-		Text: "Make room for more tracked connections, on the host; drop in conntrack -S then stands still", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
-		Setting: name, From: strconv.Itoa(now), To: to,
-	}
-}
-
-// ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
-// answers, so that nobody waits for an answer.
-func ruleConcerns(s *symptoms.Symptoms, name string) bool {
-	rule, ok := strings.CutPrefix(name, model.RulePrefix)
-	if !ok {
-		return false
-	}
-	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(s.Now.Port)) {
-		return false
-	}
-	return s.InFront() > 0 || strings.Contains(rule, " reject")
-}
-
-func ruleDropPoint(s *symptoms.Symptoms, name string, n uint64) dropPoint {
-	rule, _, ofPort := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
-	at := strings.LastIndexByte(rule, ' ')
-	where, verdict := rule[:at], rule[at+1:]
-	chain, _, _ := strings.Cut(where, " handle ")
-	step := advice.Command("Look at this rule, and change it", "nft -a list chain "+chain)
-	if ofPort && 5*n >= 4*max(s.GaveUp(), s.StillTry(), s.Refused()) { // it accounts for nearly all, who are counted later
-		step.Limit = reading.LimitRule
-	}
-	return dropPoint{phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")), step}
-}
-
 func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
 	if s.MostlyUnreached() {
 		// tcp[] is for IPv4 alone (pcap-filter(7)): of IPv6 it is the byte of the flags, 13, behind a header of 40.
@@ -215,8 +80,8 @@ func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
 			advice.Command("See which way the answers take: a stateful firewall that has not seen the SYN drops them", "ip route get CLIENT"),
 		}
 	}
-	for _, p := range dropPoints(s) {
-		out = append(out, p.step)
+	for _, p := range droppoints.Of(s) {
+		out = append(out, p.Step)
 	}
 	if len(out) > 0 {
 		return out

@@ -1,0 +1,144 @@
+// Package droppoints names where clients' packets are lost in front of a listener, by the counters that moved
+// for them.
+package droppoints
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
+)
+
+// Where is what is known of the place.
+func Where(s *symptoms.Symptoms) string {
+	var found []string
+	for _, p := range Of(s) {
+		found = append(found, p.What)
+	}
+	switch {
+	case len(found) > 0:
+		return strings.Join(found, ", ")
+	case s.Rejected():
+		return "a firewall rule rejects them with a reset (which one is not known)"
+	}
+	_, tracked := s.Delta[ConntrackDrop]
+	_, ruled := s.Delta[model.RulesRead]
+	switch {
+	case tracked && ruled:
+		return "the place is unknown (no counter of rp_filter, TCP MD5, connection tracking or of a rule that drops moved; a rule without a counter may do it)"
+	case tracked:
+		return "the place is unknown (no counter of rp_filter, TCP MD5 or connection tracking moved; a firewall rule may do it: not all of their counters are known)"
+	}
+	return "the place is unknown (a firewall rule, or connection tracking)"
+}
+
+// Point is where clients' packets are lost, by a counter that moved for them.
+type Point struct {
+	What string
+	Step model.Step
+}
+
+// The counters of connection tracking that a namespace's have.
+const (
+	ConntrackDrop   = "nf_conntrack_drop"
+	ConntrackInsert = "nf_conntrack_insert_failed"
+	conntrackChain  = "nf_conntrack_chaintoolong"
+)
+
+// Of are all whose counters account for half of the clients at least: a counter that
+// moves a little has its own reasons.
+func Of(s *symptoms.Symptoms) (out []Point) {
+	enough := max(1, (s.InFront()+1)/2)
+	moved := func(name string) uint64 {
+		if n := s.Delta[name]; n >= enough {
+			return n
+		}
+		return 0
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
+		if n := moved(name); n > 0 && ruleConcerns(s, name) {
+			out = append(out, rulePoint(name, n))
+		}
+	}
+	for _, c := range []struct{ name, what, text, command string }{
+		{"IPReversePathFilter", "the reverse path filter (rp_filter) of the interface that they come in by", "See by which interface the kernel would answer these clients: a route is missing, or rp_filter is too strict", "ip route get CLIENT; sysctl -a -r 'conf.*rp_filter'"},
+		{"TCPMD5NotFound", "TCP MD5: the listener wants signatures and the clients send none", md5Text, ""},
+		{"TCPMD5Unexpected", "TCP MD5: the clients sign, and the listener has no key for them", md5Text, ""},
+		{"TCPMD5Failure", "TCP MD5: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOBad", "TCP-AO: the clients' signatures are wrong", md5Text, ""},
+		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
+	} {
+		if n := moved(c.name); n > 0 {
+			out = append(out, Point{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
+		}
+	}
+	return append(out, tracking(s, moved)...)
+}
+
+const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"
+
+// tracking are the reasons for which connection tracking drops packets.
+func tracking(s *symptoms.Symptoms, moved func(string) uint64) (out []Point) {
+	if n := moved(ConntrackInsert); n > 0 {
+		out = append(out, Point{
+			phrase.Sprintf("connection tracking could not insert their connections (insert_failed +%d), as where an address translation has too few source ports", n),
+			advice.Command("See which address translation they go through, and give it more ports or addresses", "nft list ruleset; iptables-save -t nat; conntrack -S"),
+		})
+	}
+	if n := moved(conntrackChain); n > 0 {
+		out = append(out, Point{phrase.Sprintf("connection tracking's hash table has too long chains (chaintoolong +%d)", n), conntrackStep("net.netfilter.nf_conntrack_buckets", 0)})
+	}
+	count, most := s.Sysctl["nf_conntrack_count"], s.Sysctl["nf_conntrack_max"]
+	others := s.Delta[ConntrackInsert] + s.Delta[conntrackChain]
+	if n := moved(ConntrackDrop); n > others {
+		what := phrase.Sprintf("connection tracking is full (drop +%d", n-others)
+		if most > 0 && count >= most*9/10 {
+			what += phrase.Sprintf(", %d of %d connections", min(count, most), most)
+		}
+		out = append(out, Point{what + ")", conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	} else if _, counted := s.Delta[ConntrackDrop]; !counted && most > 0 && count >= most {
+		out = append(out, Point{phrase.Sprintf("connection tracking is full (nf_conntrack_count %d of %d)", min(count, most), most), conntrackStep("net.netfilter.nf_conntrack_max", most)})
+	}
+	return out
+}
+
+// conntrackStep: the limits are those of the machine's first network namespace.
+func conntrackStep(name string, now int) model.Step {
+	if now == 0 {
+		return advice.Command("Give the table more buckets, on the host", "sysctl "+name+" net.netfilter.nf_conntrack_count")
+	}
+	to := strconv.Itoa(2 * now)
+	return model.Step{
+		Text: "Make room for more tracked connections, on the host", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
+		Setting: name, From: strconv.Itoa(now), To: to,
+	}
+}
+
+// ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
+// answers, so that nobody waits for an answer.
+func ruleConcerns(s *symptoms.Symptoms, name string) bool {
+	rule, ok := strings.CutPrefix(name, model.RulePrefix)
+	if !ok {
+		return false
+	}
+	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(s.Now.Port)) {
+		return false
+	}
+	return s.InFront() > 0 || strings.Contains(rule, " reject")
+}
+
+func rulePoint(name string, n uint64) Point {
+	rule, _, _ := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
+	at := strings.LastIndexByte(rule, ' ')
+	where, verdict := rule[:at], rule[at+1:]
+	chain, _, _ := strings.Cut(where, " handle ")
+	return Point{
+		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
+		advice.Command("Look at this rule, and change it", "nft -a list chain "+chain),
+	}
+}
