@@ -85,6 +85,10 @@ func maxQueueOf(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connector.MaxQueue = &model.Setting[int]{Value: n} }
 }
 
+func timesOut(after time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: after} }
+}
+
 // closedByServer is how many of the unanswered were closed by the server.
 func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
@@ -795,6 +799,10 @@ func scenariosClaims() []scenario {
 		{
 			name: "a proxy asks on connections that keepAliveTimeout has closed", status: warning, cause: model.CauseServerResets,
 			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+		},
+		{
+			name: "uploads that pause for longer than connectionTimeout", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(closing(40)).do(timesOut(time.Second)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
 		},
 		{
 			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},

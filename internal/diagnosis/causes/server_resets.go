@@ -49,6 +49,10 @@ func serverResets() Cause {
 			return "Closing a connection with request bytes that nobody has read resets it: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. Where no bytes were left: SO_LINGER, or an executor that rejects. No limit of connections or threads has a part in it."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			if s.ResetByServer() == 0 && shortTimeout(s) != "" && (onlyEarly(s) || s.Delta["TCPAbortOnClose"] > 0) {
+				return append(moreTime(s), advice.Action("If they send whole requests at once: see for how long the other end keeps an idle connection, and keep it for longer here ("+advice.KeepAliveSetting().Name(s.Now)+")")),
+					"More threads or connections: these clients had been accepted."
+			}
 			if onlyEarly(s) {
 				return []model.Step{
 					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
@@ -99,9 +103,14 @@ func closesUnanswered(s *symptoms.Symptoms) bool { return s.ClosedUnanswered() >
 // closedUnansweredSteps are what to look at where the server ends connections without an answer.
 func closedUnansweredSteps(s *symptoms.Symptoms) (do []model.Step) {
 	if shortTimeout(s) != "" {
-		do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, s.Now.Connector.ConnectionTimeout, "Give clients time to send a request (a number without a unit is milliseconds)", usualTimeout))
+		do = moreTime(s)
 	}
 	return append(do, advice.Action("Look into the log for what ends connections before an answer: a timeout, an executor that rejects, a filter, a shutdown"))
+}
+
+// moreTime is a longer connectionTimeout.
+func moreTime(s *symptoms.Symptoms) []model.Step {
+	return []model.Step{advice.ConnectionTimeoutSetting().ChangeTime(s, s.Now.Connector.ConnectionTimeout, "Give clients time to send a request, and the next part of it in an upload (a number without a unit is milliseconds)", usualTimeout)}
 }
 
 // usualTimeout is that of the server.xml that Tomcat comes with.

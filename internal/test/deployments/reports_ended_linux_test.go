@@ -7,6 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -74,9 +77,66 @@ func ofStopped() []report {
 	}
 }
 
+// inFar is a program of the clients' network namespace whose log is read for its latest line.
+func inFar(c *rig.Case, script string) (last func() string) {
+	c.Program("ip", "netns", "exec", "far", "python3", "-c", script)
+	return func() string {
+		logs, _ := filepath.Glob(filepath.Join(c.Dir, "ip-*.log"))
+		text, _ := os.ReadFile(logs[len(logs)-1])
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		return lines[len(lines)-1]
+	}
+}
+
 // ofNetworks are reports of what lies between clients and a server with room.
 func ofNetworks() []report {
 	return []report{
+		{"C", "https://github.com/moby/moby/issues/12565", "a tunnel on the way is narrower than the MTU, and no ICMP says so: small responses arrive, larger ones never", func(c *rig.Case) {
+			c.Needs("nft")
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			c.Do("ip", "link", "set", "near", "gso_max_segs", "1")
+			c.Do("ip", "netns", "exec", "far", "nft", "add table inet path; add chain inet path prerouting { type filter hook prerouting priority 0; }; add rule inet path prerouting meta length > 1200 drop")
+			got := inFar(c, `import socket, threading, time
+ok = bad = 0
+def ask():
+    global ok, bad
+    while True:
+        try:
+            s = socket.create_connection(("10.77.0.1", 8080), timeout=8); s.sendall(b"GET /?answer=100 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            while s.recv(20000): pass
+            ok += 1
+        except OSError: bad += 1
+        print(ok, bad, flush=True); time.sleep(.1)
+for i in range(10): threading.Thread(target=ask).start()`)
+			c.Until("clients have given up", func() bool { return strings.HasPrefix(got(), "0 2") })
+			c.Both(rig.Port, "warning").Names("nothing acknowledges it", "tcp_mtu_probing=1").Silent("max_threads", "max_connections")
+			c.Row.Truth = fmt.Sprintf("%s; packets above 1,200 bytes are lost on the way: answered and given up %s", s.Says(rig.Port), got())
+			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/tcp_mtu_probing": "1"}))
+			c.Until("large responses arrive with the step taken", func() bool { return !strings.HasPrefix(got(), "0 ") })
+		}},
+		{"D", "https://github.com/spring-projects/spring-boot/issues/1223", "uploads that pause for longer than connectionTimeout break off", func(c *rig.Case) {
+			s := c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout=1s")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			got := inFar(c, `import socket, threading, time
+ok = bad = 0
+def send():
+    global ok, bad
+    while True:
+        try:
+            s = socket.create_connection(("10.77.0.1", 8080), timeout=8); s.sendall(b"POST /upload HTTP/1.1\r\nHost: x\r\nContent-Type: application/octet-stream\r\nContent-Length: 40000\r\n\r\n")
+            for i in range(4): s.sendall(b"x" * 10000); time.sleep(1.5)
+            if b" 200" in s.recv(200): ok += 1
+            else: bad += 1
+        except OSError: bad += 1
+        print(ok, bad, flush=True)
+for i in range(10): threading.Thread(target=send).start(); time.sleep(.3)`)
+			c.Until("uploads break off", func() bool { return strings.HasPrefix(got(), "0 2") })
+			c.Both(rig.Port, "warning server_resets", "losing server_resets").Names("Give clients time", "server.tomcat.connection-timeout")
+			c.Row.Truth = fmt.Sprintf("%s; uploads that pause for 1.5 s, connectionTimeout 1 s: whole and broken off %s", s.Says(rig.Port), got())
+		}},
 		{"C", "https://github.com/gorilla/websocket/issues/678", "whoever connects from this machine has no more local ports to the server: cannot assign requested address", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
