@@ -70,6 +70,8 @@ func TestSuspendedIsNoLimit(t *testing.T) {
 	require.Equal(t, 20, e.latched(l), "nothing is unread")
 	l.Connections.Unread = time.Second
 	require.Zero(t, e.latched(l))
+	l.Connections.Unread, l.Connections.Phases[model.ClientClosed] = 0, 1
+	require.Zero(t, e.latched(l), "a client has closed, and nobody has noticed")
 	l.Connector.BusyThreads = new(10)
 	require.Equal(t, 20, e.latched(l), "all workers have something to do")
 }

@@ -85,7 +85,7 @@ func notAccepting() Cause {
 			Check:     "The log: a deployment that has not ended (the port opens before that with `bindOnInit`), a connector that failed to start (AJP without its `secret`), a shutdown that hangs, an OutOfMemoryError that ended the thread.",
 			Change:    "Resume the connector, or the threads in the debugger, or restart. Probe readiness by HTTP, not by connecting: the kernel completes handshakes for a server that accepts nobody.",
 			Vain:      "acceptCount, threads or connections.",
-			Holds:     "nobody was taken out of the accept queue between two readings, and the acceptor sleeps for set times with descriptors left, or stands with the poller in front of unread requests and idle workers, or is missing",
+			Holds:     "nobody was taken out of the accept queue between two readings, and the acceptor sleeps for set times with descriptors left, or stands with the poller while requests are unread, or clients' ends unnoticed, and workers are idle, or is missing",
 			Otherwise: "accept_queue, with how long nothing has been accepted",
 		},
 	}
@@ -96,7 +96,7 @@ func acceptorIdle(s *symptoms.Symptoms) bool {
 	return s.Now.Acceptor == model.AcceptorPauses || s.Now.Acceptor == model.AcceptorMissing || suspended(s)
 }
 
-const standsToo = "the poller stands as well, and requests are unread in front of idle workers"
+const standsToo = "the poller stands as well, and requests are unread, or clients' ends unnoticed, in front of idle workers"
 
 // suspended: the acceptor stands as at a limit, and the other threads of the connector do, too.
 func suspended(s *symptoms.Symptoms) bool {

@@ -148,9 +148,10 @@ func PollerBlocked(l *model.Listener) bool {
 }
 
 // Suspended means that the connector's threads stand, and for no limit: the poller waits for something itself, and a
-// request has been unread for a second while workers are idle. At the connection latch the acceptor alone stands.
+// request has been unread for a second, or a client's end unnoticed, while workers are idle. At the connection latch the
+// acceptor alone stands.
 func Suspended(l *model.Listener) bool {
-	if !PollerBlocked(l) || !UnreadLong(l) || l.Connector == nil || l.Connector.PoolThreads == nil {
+	if !PollerBlocked(l) || !UnreadLong(l) && Phase(l, model.ClientClosed) == 0 || l.Connector == nil || l.Connector.PoolThreads == nil {
 		return false
 	}
 	busy, seen := BusyThreads(l)

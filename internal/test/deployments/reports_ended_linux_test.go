@@ -27,7 +27,7 @@ func ofEnded() []report {
 				keep(c, func() error { return later(c.Ctx, 500*time.Millisecond, &answered, &ended) })
 			}
 			c.Until("connections are ended", func() bool { return ended.Load() > 20 })
-			c.Both(rig.Port, "losing server_resets").Names("a client has 20 ms for its request (server.tomcat.connection-timeout)", "closed by the server").Silent("gave up waiting inside", "maxSwallowSize", "max-swallow-size")
+			c.Both(rig.Port, "losing server_resets").Names("a client has 20 ms for its request (server.tomcat.connection-timeout)", "closed by the server").Silent("gave up waiting inside")
 			c.Row.Truth = fmt.Sprintf("%s; clients send their request after 500 ms: %d answered, %d ended without an answer", s.Says(rig.Port), answered.Load(), ended.Load())
 		}},
 		{"D", "https://github.com/moby/moby/issues/13847", "a forwarder (docker-proxy) accepts, and ends the connection, as nobody listens where it passes it on to", func(c *rig.Case) {
