@@ -41,10 +41,6 @@ func ephemeralPortsUsedUp() Cause {
 	}
 }
 
-// widestRange are the ports that ip_local_port_range can have at most, of those that no
-// privilege is needed for.
-const widestRange = 65535 - 1024 + 1
-
 // byClients: it is the clients' ports that are used up, and not the process's.
 func byClients(s *symptoms.Symptoms) bool {
 	return s.ClientPortsHigh() && !s.StageHigh(reading.StageEphemeralPorts)
@@ -68,7 +64,7 @@ func portsOr(s *symptoms.Symptoms) string {
 
 // clientPortSteps are what helps clients on this machine.
 func clientPortSteps(s *symptoms.Symptoms, most int) (do []model.Step) {
-	if most < widestRange {
+	if most < reading.WidestPortRange {
 		do = append(do, widerRange(s))
 	}
 	return append(do,
@@ -94,8 +90,10 @@ func portSteps(s *symptoms.Symptoms) []model.Step {
 			Setting: "net.ipv4.tcp_tw_reuse", From: phrase.Sprintf("%v", s.Sysctl["tcp_tw_reuse"]), To: "1", Limit: reading.LimitReuse,
 		})
 	}
-	if l, ok := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts); ok && l.Max < widestRange {
-		do = append(do, widerRange(s))
+	if l, ok := reading.LimitNamed(s.Limits, reading.StageEphemeralPorts); ok && l.Max < reading.WidestPortRange {
+		wider := widerRange(s)
+		wider.Limit = reading.LimitPorts
+		do = append(do, wider)
 	}
 	return do
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -62,7 +63,7 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
 		if n := moved(name); n > 0 && ruleConcerns(s, name) {
-			out = append(out, rulePoint(name, n))
+			out = append(out, rulePoint(s, name, n))
 		}
 	}
 	for _, c := range []struct{ name, what, text, command string }{
@@ -114,7 +115,7 @@ func conntrackStep(name string, now int) model.Step {
 	}
 	to := strconv.Itoa(2 * now)
 	return model.Step{
-		Text: "Make room for more tracked connections, on the host", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
+		Text: "Make room for more tracked connections, on the host; drop in conntrack -S then stands still", Command: phrase.Sprintf("sysctl -w %s=%s", name, to),
 		Setting: name, From: strconv.Itoa(now), To: to,
 	}
 }
@@ -132,13 +133,14 @@ func ruleConcerns(s *symptoms.Symptoms, name string) bool {
 	return s.InFront() > 0 || strings.Contains(rule, " reject")
 }
 
-func rulePoint(name string, n uint64) Point {
-	rule, _, _ := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
+func rulePoint(s *symptoms.Symptoms, name string, n uint64) Point {
+	rule, _, ofPort := strings.Cut(strings.TrimPrefix(name, model.RulePrefix), " dport ")
 	at := strings.LastIndexByte(rule, ' ')
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
-	return Point{
-		phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")),
-		advice.Command("Look at this rule, and change it", "nft -a list chain "+chain),
+	step := advice.Command("Look at this rule, and change it", "nft -a list chain "+chain)
+	if ofPort && 5*n >= 4*max(s.GaveUp(), s.StillTry(), s.Refused()) { // it accounts for nearly all, who are counted later
+		step.Limit = reading.LimitRule
 	}
+	return Point{phrase.Sprintf("the netfilter rule %s, which %ss them (+%s)", where, verdict, phrase.Count(n, "packet")), step}
 }
