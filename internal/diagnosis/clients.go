@@ -87,7 +87,7 @@ func noAnswer(c *model.Clients) string {
 	}{
 		{o[model.ClientGaveUp], "gave up connecting"},
 		{o[model.ClientStalled], "never got in"},
-		{c.Answers.Unanswered - c.Answers.Closed, "gave up waiting inside"},
+		{c.Answers.Unanswered - min(c.Answers.Unanswered, c.Answers.Closed), "gave up waiting inside"},
 		{c.Answers.Closed, phrase.Verb(c.Answers.Closed, "was", "were") + " closed by the server"},
 		{o[model.ClientReset], phrase.Verb(o[model.ClientReset], "was", "were") + " reset"},
 		{o[model.ClientRefused], phrase.Verb(o[model.ClientRefused], "was", "were") + " refused"},
@@ -159,7 +159,7 @@ func clientsWithin(c *model.Clients, during time.Duration) string {
 	add(o[model.ClientRefused], "was refused", "were refused")
 	add(o[model.ClientReset], "was reset", "were reset")
 	add(o[model.ClientStalled], "never got in", "never got in")
-	add(c.Answers.Unanswered-c.Answers.Closed, "gave up waiting inside", "gave up waiting inside")
+	add(c.Answers.Unanswered-min(c.Answers.Unanswered, c.Answers.Closed), "gave up waiting inside", "gave up waiting inside")
 	add(c.Answers.Closed, "was closed by the server without an answer", "were closed by the server without an answer")
 	when, open := strings.TrimPrefix(words.Within(during), " "), uint64(max(c.Trying(), 0))
 	if when != "" {

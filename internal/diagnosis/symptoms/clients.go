@@ -225,7 +225,7 @@ func (s *Symptoms) ClosedUnanswered() uint64 {
 func (s *Symptoms) LeaveInside() bool {
 	n, ended := s.Unanswered()
 	if n > 0 {
-		n -= s.Clients().Answers.Closed
+		n -= min(n, s.Clients().Answers.Closed)
 	}
 	return n >= leaveInsideLeast && 3*n >= ended && s.longInService()
 }
