@@ -40,7 +40,7 @@ func TestEndedByTheServer(t *testing.T) {
 		e := decided(t, tap, l.Addr, clients)
 		require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: clients}, e.Clients)
 		require.Eventually(t, func() bool { return countedAt(t, tap, l.Addr).Inside == 0 }, time.Minute, time.Millisecond)
-		require.Equal(t, outcome.Answers{Unanswered: clients}, countedAt(t, tap, l.Addr).Answers)
+		require.Equal(t, outcome.Answers{Unanswered: clients, Closed: clients}, countedAt(t, tap, l.Addr).Answers)
 	}
 	on(t, "loopback", "127.0.0.1", try)
 	across(t, "veth", nettest.Veth, try)
