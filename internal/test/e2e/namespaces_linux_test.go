@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -132,7 +133,9 @@ func (p *pod) numbers(t *testing.T, d *rig.Document, pid int) numbers {
 	l.Verdict.Answer.What = "" // clients where they can be counted, else packets
 	l.Verdict.Answer.Do = slices.Clone(l.Verdict.Answer.Do)
 	for i := range l.Verdict.Answer.Do {
-		l.Verdict.Answer.Do[i].Effect = "" // that is of as many clients as can be seen
+		step := &l.Verdict.Answer.Do[i]
+		step.Effect = "" // that is of as many clients as can be seen
+		step.Command = strings.ReplaceAll(strings.ReplaceAll(step.Command, fmt.Sprintf("-p %d)", pid), "-p PID)"), fmt.Sprintf("--pid %d ", pid), "--pid PID ")
 	}
 	n.Listener = l
 	return n
