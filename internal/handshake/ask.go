@@ -69,11 +69,9 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 	case kernel.Connection:
 		a.found(from, mark(a.first, t.present), &f)
 		t.roundTrip(a, f.ByBareACK)
-	case kernel.HalfOpenSocket:
-		a.notIn(from)
-	case kernel.NoSocket, kernel.OnlyListener:
-		if !a.has(inside|late) && !a.supposed() {
-			a.notIn(from)
+	case kernel.HalfOpenSocket, kernel.NoSocket, kernel.OnlyListener:
+		if f.Socket == kernel.HalfOpenSocket || !a.has(inside|late) && !a.supposed() {
+			a.notIn(from, mark(a.first, t.now))
 		}
 	}
 	return f.Socket

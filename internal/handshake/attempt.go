@@ -25,7 +25,7 @@ type attempt struct {
 	lastReply uint32 // the latest SYN-ACK
 	lastIn    uint32 // its latest segment for which the kernel could make a socket, before its FIN
 	absent    uint32 // the latest time at which there was no socket for it
-	before    uint32 // the one before that
+	before    uint32 // an earlier one (see notIn)
 	entered   uint32 // when the socket was made, if it is inside or late
 	ended     uint32 // its first FIN or RST
 

@@ -53,6 +53,7 @@ func TestSockets(t *testing.T) {
 	conserves(t, 17960022, 34, false)              // their kernels give up what they repeat when they have been let in
 	conserves(t, 2609251097154904716, 354, false)  // the answer to a SYN cookie is lost, and the FIN dropped
 	conserves(t, 2609251097154904716, 1144, true)  // the kernel knows of an answer before the repeated SYN is read
+	conserves(t, 2609251097154904716, 1556, false) // it is asked twice about sockets that are gone, before their end is read
 	seed := seedOf(t)
 	for i := range proof.Size(2000, 30) {
 		conserves(t, seed, uint64(i), false)
@@ -370,6 +371,53 @@ func TestEndsBeforeItIsRead(t *testing.T) {
 	require.Equal(t, just(outcome.Connected), e.Clients)
 	require.EqualValues(t, 1, e.LetIn)
 	require.Zero(t, e.LetInLate)
+}
+
+// Nor is it forgotten that there was none before, however often the kernel is asked meanwhile: who was turned away for
+// long, and left, was not let in when it came.
+func TestEndsBeforeItIsReadAndLeftBefore(t *testing.T) {
+	for _, asked := range []int{1, 2, 5} {
+		s := newScript(t, Options{})
+		s.late = true
+		s.tracker.Widen(true)
+		s.tracker.Drops(port, 0, 25*time.Second)
+		s.tracker.Cookies(0, time.Minute)
+		s.has(kernel.OnlyListener)
+		data := func() {
+			s.observe(packet.Segment{
+				Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+				Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
+			})
+		}
+		s.syn()
+		s.synAck()
+		s.wait(.01)
+		s.acked()
+		for range 3 {
+			data()
+			s.tracker.Ask(s.at + 80*time.Millisecond)
+			s.wait(4)
+		}
+		s.wait(14)
+		data() // its socket, which has ended when the kernel is asked
+		for n := range asked {
+			s.tracker.askSoon(0)
+			s.tracker.Ask(s.at + 80*time.Millisecond + time.Duration(n)*10*time.Millisecond)
+		}
+		s.wait(.01)
+		s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)
+		s.wait(.04)
+		s.observe(packet.Segment{
+			Link: packet.Link{Outgoing: true, Index: 2}, Dst: s.from.Addr().As16(), DstPort: s.from.Port(),
+			Src: server.Addr().As16(), SrcPort: port, Flags: packet.FlagFIN | packet.FlagACK, Seq: serverISN + 101, Ack: s.isn + 52,
+		})
+		s.wait(.01)
+		s.in(packet.FlagRST, s.isn+52, 0)
+		e := s.ends()
+		require.Equal(t, just(outcome.Stalled), e.Clients, "asked %d times", asked)
+		require.EqualValues(t, 1, e.LetInLate)
+		require.Zero(t, e.Answers)
+	}
 }
 
 // Who is forgotten while the kernel has yet to be asked about it is not asked about.

@@ -110,16 +110,21 @@ func (a *attempt) acknowledges(s *packet.Segment, now uint32) bool {
 	return true
 }
 
-// notIn takes in that the kernel has no socket for the client.
-func (a *attempt) notIn(now uint32) { a.before, a.absent = a.absent, max(a.absent, now) }
+// notIn takes in that the kernel has no socket for the client. Of the times before, the latest is kept by which all has
+// been read: what is read later may show that there was a socket meanwhile, whatever the kernel said after that.
+func (a *attempt) notIn(now, read uint32) {
+	if known := min(a.absent, now); known <= read {
+		a.before = max(a.before, known)
+	}
+	a.absent = max(a.absent, now)
+}
 
 // wasAbsent is the latest time up to moment at which there was no socket for the client.
 func (a *attempt) wasAbsent(moment uint32) uint32 {
-	switch {
-	case a.absent <= moment:
-		return a.absent
-	case a.before <= moment:
-		return a.before
+	for _, absent := range [...]uint32{a.absent, a.before} {
+		if absent <= moment {
+			return absent
+		}
 	}
 	return 0
 }
@@ -159,11 +164,8 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 		a.signs = a.signs&^shut | finished
 	}
 	absent := a.wasAbsent(a.ended)
-	if a.has(wasStalled) {
-		a.signs |= late
-		return
-	}
-	if doubt && a.has(finished) && (entered > a.ended+jiffies || absent > a.lastIn && entered+jiffies >= a.ended) {
+	after := a.has(finished) && (entered > a.ended+jiffies || absent > a.lastIn && entered+jiffies >= a.ended)
+	if a.has(wasStalled) || doubt && after {
 		a.signs |= late
 		return
 	}

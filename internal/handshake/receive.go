@@ -40,7 +40,7 @@ func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline
 	}
 	if a.replies > 0 && !a.has(owed) {
 		a.repeats = inc(a.repeats)
-		a.notIn(mark(a.first, at)) // its timer ends when a socket is made
+		a.notIn(mark(a.first, at), mark(a.first, at)) // its timer ends when a socket is made
 	}
 	if a.replies > 0 && !a.has(overheard) {
 		a.signs |= unheard
