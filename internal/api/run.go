@@ -86,8 +86,8 @@ type RunClients struct {
 	Open      uint64  `json:"open,omitempty"` // not settled at the end
 }
 
-// AllServed reports whether it is known of all that they got in, and no answer was missed.
-func (c *RunClients) AllServed() bool { return c != nil && c.TurnedAway == 0 && c.Unknown() == 0 }
+// NoneLost reports whether it is known of all that they got in, and of none that an answer did not come.
+func (c *RunClients) NoneLost() bool { return c != nil && c.TurnedAway == 0 && c.Unknown() == 0 }
 
 // Unknown is of how many clients it is not known what became of them.
 func (c *RunClients) Unknown() uint64 {

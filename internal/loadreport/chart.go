@@ -79,7 +79,7 @@ func newCourse(l, before *api.RunListener) *course {
 	}
 	if i := slices.IndexFunc(c.Points, func(p api.RunPoint) bool { return p.Dropped > 0 || number(p.TurnedAway) > 0 }); i >= 0 {
 		what := "first loss"
-		if l.Clients.AllServed() {
+		if l.Clients.NoneLost() {
 			what = "first drop"
 		}
 		c.mark("mark lost", what, c.Points[i].T)

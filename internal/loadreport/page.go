@@ -177,7 +177,7 @@ func headline(l *api.RunListener) string {
 	at := ":" + strconv.Itoa(int(l.Port))
 	switch l.Status {
 	case model.StatusLosing.String():
-		if l.Clients.AllServed() {
+		if l.Clients.NoneLost() {
 			return "Dropped packets of clients on " + at
 		}
 		return "Lost clients on " + at

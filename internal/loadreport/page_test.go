@@ -71,10 +71,10 @@ func TestPage(t *testing.T) {
 
 // What a stranger has named stays text, and what has no shape of its own is shown.
 // Packets are dropped of clients that only wait for that, and are served: nobody is lost.
-func TestPageOfARunThatServedAll(t *testing.T) {
+func TestPageOfARunThatLostNobody(t *testing.T) {
 	run := document(20)
 	l := &run.Listeners[0]
-	l.Clients = &api.RunClients{Offered: 100, Served: 100, Delayed: 10}
+	l.Clients = &api.RunClients{Offered: 100, Served: 100, Answered: new(uint64(100)), Delayed: 10}
 	l.Knee = &api.RunKnee{Reached: true, ClientsPerSecond: 24.7, Error: 42.1, Beyond: new(40.)}
 	for i := range l.Course.Points {
 		l.Course.Points[i].TurnedAway = new(uint64(0))
@@ -90,6 +90,8 @@ func TestPageOfARunThatServedAll(t *testing.T) {
 	require.NotContains(t, page, "clients were lost")
 	l.Clients.Checks, l.Clients.Served = new(uint64(5)), 95
 	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got an answer. 5 connected and sent nothing: they only check the port, or had given up before they were let in.")
+	l.Clients.Answered = nil // TLS
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got in, and whether they had an answer was not seen. 5 connected")
 	l.Clients.Open = 1
 	require.Contains(t, draw(t, loadreport.Report{Run: run}), "Lost clients on :8080")
 }

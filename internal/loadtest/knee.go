@@ -21,7 +21,7 @@ type Knee struct {
 	// none did.
 	Beyond    float64
 	Over      time.Duration // what rates are averaged over
-	Inside    int           // clients inside at once, accepted and queued, before any was lost; unknown: -1
+	Inside    int           // clients inside at once before any was lost: accepted, and queued unless connections are kept; unknown: -1
 	Burst     *Burst        // nil where clients kept coming
 	KeepAlive bool          // connections are kept: Rate is of them and not of requests
 	Late      bool          // the time that a client may wait ended it, and not a loss
@@ -56,7 +56,11 @@ func (c *Course) knee(slo time.Duration) *Knee {
 	for i := first; i < min(end, len(c.Points)); i++ {
 		p := &c.Points[i]
 		k.Rate = max(k.Rate, c.rate(c.back(first, i, k.Over), i))
-		if p.Connections >= 0 {
+		switch {
+		case p.Connections < 0:
+		case k.KeepAlive: // who stays in the accept queue is not served, for as long as the others stay inside
+			k.Inside = max(k.Inside, p.Connections)
+		default:
 			k.Inside = max(k.Inside, p.Connections+p.Queue)
 		}
 	}

@@ -141,6 +141,9 @@ func TestSettingsForKeptConnections(t *testing.T) {
 	require.Equal(t, 20, r.Settings.Twice.MaxConnections)
 	require.True(t, r.Knee.KeepAlive)
 	require.Equal(t, 10, r.Knee.Inside)
+	s.listener.AcceptQueue.Length = 5
+	s.second(1, 2)
+	require.Equal(t, 10, s.result(t).Knee.Inside, "who is in the accept queue waits until one of them leaves")
 }
 
 // What ends a run and is no limit of the connector has no settings.

@@ -84,7 +84,7 @@ func (s screenText) listener(l *api.RunListener) {
 	st := term.StatusNamed(l.Status)
 	s.Blank()
 	badge := s.Badge(st)
-	if st == model.StatusLosing && l.Clients.AllServed() {
+	if st == model.StatusLosing && l.Clients.NoneLost() {
 		badge = s.BadgeOf(st, "DROPPED PACKETS")
 	}
 	head := []term.Span{badge, term.Text("  "), term.Bold.Of(":" + fmt.Sprint(l.Port))}
@@ -149,7 +149,11 @@ func What(l *api.RunListener) string {
 	case c != nil && c.Offered == 0:
 		return "No client connected." + runDown(l)
 	case c != nil && c.TurnedAway == 0:
-		return fmt.Sprintf("%s got an answer%s.%s%s", phrase.Capital(runAll(c)), runOpen(c), runChecks(c), runDown(l))
+		got := " got an answer"
+		if c.Answered == nil {
+			got = " got in, and whether they had an answer was not seen"
+		}
+		return phrase.Capital(runAll(c)) + got + runOpen(c) + "." + runChecks(c) + runDown(l)
 	case c != nil && c.Refused == c.Offered:
 		return fmt.Sprintf("Nothing listened: %s %s refused.", runAll(c), phrase.Verb(c.Refused, "was", "were"))
 	case c != nil:
@@ -279,7 +283,7 @@ func runFacts(l *api.RunListener) (rows [][2]string) {
 		rows = append(rows, [2]string{"First limit", fmt.Sprintf("%s after %s%s", f.Cause, inSeconds(f.AtSeconds), rate)})
 	}
 	if k := l.Knee; k != nil && k.ClientsPerSecond+float64(valueOr(k.Inside)+valueOr(k.AtOnce)) > 0 {
-		rows = append(rows, [2]string{"Served all", runKnee(k, l.Clients.AllServed())})
+		rows = append(rows, [2]string{"Served all", runKnee(k, l.Clients.NoneLost())})
 	}
 	switch s := l.Settings; {
 	case s != nil:
@@ -318,8 +322,8 @@ func SettingsNote(l *api.RunListener) string {
 	return fmt.Sprintf("by simulation: %s, %s of work each, nobody waits longer than %s", load, inSeconds(s.ServiceTimeSeconds), inSeconds(s.MayWaitSeconds)) + note
 }
 
-// runKnee says it; whoever was dropped packets in a run in which all were served only waited.
-func runKnee(k *api.RunKnee, allServed bool) string {
+// runKnee says it; who was dropped packets in a run that lost no client only waited.
+func runKnee(k *api.RunKnee, noneLost bool) string {
 	unit := "clients/s"
 	if k.OfConnections || k.KeepAlive {
 		unit = "connections/s"
@@ -361,7 +365,7 @@ func runKnee(k *api.RunKnee, allServed bool) string {
 	switch {
 	case k.Late:
 		how = "clients were answered later than --slo"
-	case allServed:
+	case noneLost:
 		how = "packets were dropped"
 	}
 	if beyond := valueOr(k.Beyond); beyond > 0 && k.AtOnce == nil && !k.KeepAlive {
