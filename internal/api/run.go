@@ -68,7 +68,7 @@ type RunListener struct {
 
 // RunClients are attempts to connect, each settled in one way or open at the end.
 type RunClients struct {
-	Offered    uint64  `json:"offered"`
+	Offered    uint64  `json:"offered"` // without checks
 	Served     uint64  `json:"served"`
 	TurnedAway uint64  `json:"turned_away"` // gave_up, stalled, refused, reset and unanswered
 	GaveUp     uint64  `json:"gave_up"`
@@ -76,7 +76,7 @@ type RunClients struct {
 	Refused    uint64  `json:"refused"`
 	Reset      uint64  `json:"reset"`
 	Unanswered *uint64 `json:"unanswered,omitempty"`
-	// Of those that were let in: had an answer; sent nothing; it was not seen. Absent where answers are not seen.
+	// Of those that were let in: had an answer; sent nothing, which are not among those offered; it was not seen. Absent where answers are not seen.
 	Answered  *uint64 `json:"answered,omitempty"`
 	Checks    *uint64 `json:"checks,omitempty"`
 	Unclear   *uint64 `json:"unclear,omitempty"`

@@ -9,7 +9,7 @@ import (
 // pause is a time without a new attempt that ends one stream of arrivals and begins another.
 const pause = 3 * time.Second
 
-// arrivals are the latest attempts that began without a pause, within what the account
+// arrivals are the latest clients that came without a pause, within what the account
 // remembers: those of one burst, or of a stream that may still flow. nil where none began. The
 // times are of the snapshots that had them first.
 func (a *account) arrivals(now time.Time) *model.Arrivals {
@@ -18,7 +18,9 @@ func (a *account) arrivals(now time.Time) *model.Arrivals {
 	answered := a.answered(now)
 	for i := len(a.past) - 1; i > 0; i-- {
 		m := &a.past[i]
-		n := m.totals.Begun - min(m.totals.Begun, a.past[i-1].totals.Begun)
+		came := m.totals.Sub(a.past[i-1].totals)
+		came.Answers.Known = a.plain
+		n := came.Came()
 		switch {
 		case n == 0:
 			continue

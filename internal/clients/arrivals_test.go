@@ -39,4 +39,11 @@ func TestArrivals(t *testing.T) {
 	a.totals.Answers.Answered = 4
 	a.remember(start.Add(3*s), time.Minute, 0)
 	require.Equal(t, &model.Arrivals{Clients: 60, First: 4 * s, Last: 4 * s, Answered: 2 * s}, a.arrivals(start.Add(5*s)))
+
+	a = &account{plain: true} // a check each second is in no burst, and joins none with another
+	for i, n := range []uint64{1, 2, 3, 64, 65, 66, 67} {
+		a.totals.Begun, a.totals.Answers.Checks = n, uint64(i+1)
+		a.remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
+	}
+	require.Equal(t, &model.Arrivals{Clients: 60, First: 3 * s, Last: 3 * s, Answered: -1}, a.arrivals(start.Add(6*s)))
 }

@@ -75,10 +75,7 @@ func noAnswer(c *model.Clients) string {
 	// Whoever ended: those let in are counted before they are answered, and answers when they come.
 	ended := c.TurnedAway() + c.Answers.Answered
 	if !c.Answers.Known {
-		ended = 0
-		for _, n := range o {
-			ended += n
-		}
+		ended = c.TurnedAway() + o[model.ClientConnected] + o[model.ClientDelayed]
 	}
 	var ways []string
 	for _, way := range []struct {

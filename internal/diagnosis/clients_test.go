@@ -53,6 +53,15 @@ func TestSpan(t *testing.T) {
 	}
 }
 
+// Who waits for no answer, and of whom nothing is known, is in no such number, with TLS and without.
+func TestClientsAmongWhomThoseTurnedAwayAre(t *testing.T) {
+	c := &model.Clients{Observed: time.Minute}
+	c.Outcomes = [model.NumClientOutcomes]uint64{model.ClientConnected: 25, model.ClientStalled: 40, model.ClientHalfOpen: 7, model.ClientUndecided: 1}
+	require.Equal(t, "In the last 60 s 40 of 65 clients never got in", noAnswer(c))
+	c.Answers = model.ClientAnswers{Known: true, Answered: 20, Checks: 5}
+	require.Equal(t, "In the last 60 s 40 of 60 clients never got in", noAnswer(c))
+}
+
 // TestClientsOfWhomItIsNotKnown: where more than one of a hundred may have had an answer or not, that is said.
 func TestClientsOfWhomItIsNotKnown(t *testing.T) {
 	c := &model.Clients{}

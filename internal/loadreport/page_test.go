@@ -88,10 +88,18 @@ func TestPageOfARunThatLostNobody(t *testing.T) {
 	require.NoError(t, runreport.Text(&screen, run, nil, render.TextOptions{Width: 80}))
 	require.Contains(t, screen.String(), "DROPPED PACKETS  :8080")
 	require.NotContains(t, page, "clients were lost")
-	l.Clients.Checks, l.Clients.Served = new(uint64(5)), 95
-	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got an answer. 5 connected and sent nothing: they only check the port, or had given up before they were let in.")
+	l.Clients.Checks = new(uint64(5))
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "100 clients got an answer. 5 more connected and sent nothing: they only check the port, or had given up before they were let in.")
+	l.Clients.Delayed = 0
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "All 100 clients got an answer. 5 more connected and sent nothing.")
+	none := *l.Clients
+	l.Clients = &api.RunClients{Checks: none.Checks, Answered: none.Answered}
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "No client sent a request. 5 connected and sent nothing.")
+	l.Clients = &none
+	l.Clients.HalfOpen, l.Clients.Served = 2, 98
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "98 of 100 clients got an answer.")
 	l.Clients.Answered = nil // TLS
-	require.Contains(t, draw(t, loadreport.Report{Run: run}), "95 of 100 clients got in, and whether they had an answer was not seen. 5 connected")
+	require.Contains(t, draw(t, loadreport.Report{Run: run}), "98 of 100 clients got in, and whether they had an answer was not seen. 5 more connected")
 	l.Clients.Open = 1
 	require.Contains(t, draw(t, loadreport.Report{Run: run}), "Lost clients on :8080")
 }

@@ -18,8 +18,8 @@ const unknown = -1
 type Point struct {
 	At  time.Duration // of its begin, since the run's, by the second
 	End time.Duration // of its last snapshot, exactly: on a busy machine they are late
-	// Offered, Served and TurnedAway are clients: attempts that began, and those whose end
-	// was settled in this time. All are zero where handshakes are not followed.
+	// Offered, Served and TurnedAway are clients: attempts that began, less those that were checks, and those
+	// whose end was settled in this time. All are zero where handshakes are not followed.
 	Offered, Served, TurnedAway uint64
 	Refused                     uint64 // of those turned away: nothing listened
 	Down                        bool   // nothing listened at some time within it
@@ -78,6 +78,7 @@ type Course struct {
 
 	start         time.Duration // of the first snapshot, since the run's begin
 	began, latest counted
+	checks        uint64                            // that have ended, and are still among those offered
 	tapped        bool                              // handshakes were followed from the begin on
 	byCause       map[model.Cause]uint64            // packets
 	away          map[model.Cause]uint64            // clients turned away while the cause held
@@ -172,7 +173,7 @@ func (c *Course) observe(r *Recorder, s *model.Snapshot, l *model.Listener) {
 	p := Point{At: max(0, since-1).Truncate(c.Width), End: since, Down: !l.Listening(), Connections: unknown, Waiting: unknown, Busy: unknown, Idle: unknown}
 	if now.hasHandshakes && c.latest.hasHandshakes {
 		ended := now.clients.Sub(c.latest.clients)
-		p.Offered = sub(now.attempts(), c.latest.attempts())
+		p.Offered = c.offered(&ended, sub(now.attempts(), c.latest.attempts()))
 		p.Served, _ = served(&ended)
 		p.TurnedAway, p.Refused, p.Answered = ended.TurnedAway(), ended.Outcomes[model.ClientRefused], ended.Answers.Answered
 		if now.clients.Answers.Known {
@@ -214,6 +215,17 @@ func (c *Course) outage(down bool, since time.Duration) {
 	if down {
 		c.down = since
 	}
+}
+
+// offered are the clients of some attempts that began: one that is known to be a check when it has ended counts for
+// nobody, be it of those that begin afterwards.
+func (c *Course) offered(ended *model.ClientTotals, begun uint64) uint64 {
+	if ended.Answers.Known {
+		c.checks += ended.Answers.Checks
+	}
+	checks := min(begun, c.checks)
+	c.checks -= checks
+	return begun - checks
 }
 
 // dropped counts the packets since the latest snapshot by their cause.

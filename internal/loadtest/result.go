@@ -36,7 +36,7 @@ type Result struct {
 // Clients are attempts to connect, each settled in one way or still open at the end.
 type Clients struct {
 	model.ClientTotals
-	Offered    uint64 // attempts that began in the run
+	Offered    uint64 // attempts that began in the run, less those that were checks
 	Served     uint64 // let in, and answered where answers are seen
 	TurnedAway uint64 // got no answer: gave up, stalled, refused, reset or unanswered
 	Open       uint64 // not settled at the end, or let in and without an answer so far
@@ -127,6 +127,9 @@ func (c *Course) clients() *Clients {
 	n, pending := served(&t)
 	out := &Clients{ClientTotals: t, Served: n, TurnedAway: t.TurnedAway(), Open: uint64(max(0, c.latest.open)) + pending}
 	out.Offered = sub(c.latest.attempts(), c.began.attempts())
+	if t.Answers.Known {
+		out.Offered = sub(out.Offered, t.Answers.Checks)
+	}
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 // script publishes a snapshot a second of one listener.
@@ -95,6 +96,37 @@ func TestResultOfACalmRun(t *testing.T) {
 	require.Zero(t, r.Knee.Beyond)
 	require.Len(t, r.Points, 10)
 	require.Equal(t, time.Duration(0), r.Points[0].At)
+}
+
+// Checks are no clients, in any number of a run. One is known when it has ended, be it a second later.
+func TestChecksAreNotOffered(t *testing.T) {
+	s := begin()
+	totals := s.listener.Totals.Clients
+	for i := range 10 {
+		ended := uint64(7) // of those that began now, but for two that end in the next second
+		if i > 0 {
+			ended = 9
+		}
+		totals.Outcomes[model.ClientConnected] += 9
+		totals.LetIn += 9
+		totals.Answers.Checks += ended
+		s.second(40, 2)
+	}
+	totals.Answers.Checks += 2
+	s.second(40, 2)
+	r := s.result(t)
+	require.EqualValues(t, 440, r.Clients.Offered)
+	require.EqualValues(t, 440, r.Clients.Served)
+	require.EqualValues(t, 90, r.Clients.Answers.Checks)
+	require.Zero(t, r.Clients.Open)
+	var sum uint64
+	for i := range r.Points {
+		sum += r.Points[i].Offered
+		require.InDelta(t, 40, r.Points[i].Offered, 2, i)
+	}
+	require.EqualValues(t, 440, sum)
+	require.InDelta(t, 40, r.Knee.Rate, 2)
+	require.Contains(t, runreport.Line(r.Course, 10*time.Second), "440 clients, 0 turned away")
 }
 
 func TestResultOfAnOverload(t *testing.T) {
@@ -229,7 +261,7 @@ func TestLateSnapshots(t *testing.T) {
 	}
 	s.overloaded(20, 20)
 	r := s.result(t)
-	require.InDelta(t, 40, r.Knee.Rate, .5)
+	require.InDelta(t, 40, r.Knee.Rate, 2)
 	require.InDelta(t, .1, r.Settings.Load.ServiceTime.Seconds(), .005)
 	require.GreaterOrEqual(t, r.Settings.Limits.AcceptCount, 26, "those who come in 0.6 s, in which nothing may be accepted")
 }

@@ -119,6 +119,14 @@ func (t *ClientTotals) Open() uint64 {
 	return t.Begun - min(t.Begun, decided)
 }
 
+// Came are the attempts that began, less those that are known by now to be checks: nobody waits for an answer to one.
+func (t *ClientTotals) Came() uint64 {
+	if !t.Answers.Known {
+		return t.Begun
+	}
+	return t.Begun - min(t.Begun, t.Answers.Checks)
+}
+
 // TurnedAway is the number of clients that got no answer: no two parts of the sum have a
 // client in common.
 func (t *ClientTotals) TurnedAway() uint64 {

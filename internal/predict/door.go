@@ -53,7 +53,7 @@ func atTheDoor(l *model.Listener, s *model.Snapshot) (*door, bool) {
 	d.now = float64(m.turnedAway) / float64(m.turnedAway+served)
 	d.configured, _ = reading.AcceptCount(l)
 	d.in = limits(l, namespaceOf(s, l).Sysctl)
-	d.in.Rate, d.in.Duration, d.in.ServiceTime = float64(c.Begun)/span, 3*l.Lately.Span, took // long enough for what grows
+	d.in.Rate, d.in.Duration, d.in.ServiceTime = float64(c.Came())/span, 3*l.Lately.Span, took // long enough for what grows
 	d.in.Together, d.in.LateAcceptor = group, !d.syn
 	d.in.ConnectTimeout = time.Second - time.Millisecond // who asks again is among those that come
 	if d.in.Rate*d.in.Duration.Seconds() > mostRequests {

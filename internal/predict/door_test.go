@@ -44,6 +44,27 @@ func saidOf(t *testing.T, s *model.Snapshot, l *model.Listener) string {
 	return load.Verdict(l.Verdict).Answer.Do[0].Effect
 }
 
+// A balancer's checks beside the clients change nothing of what is said: they ask for no answer.
+func TestEffectBesideChecks(t *testing.T) {
+	s, l := refused()
+	want := saidOf(t, s, l)
+	c := l.Losses.Clients
+	c.Begun, c.LetIn, c.Answers.Checks = c.Begun+100, c.LetIn+100, 100
+	c.Outcomes[model.ClientConnected] += 100
+	require.Equal(t, want, saidOf(t, s, l))
+
+	s, l = overloaded(nil).seen(t)
+	with := func(l *model.Listener, checks uint64) Load {
+		c := l.Lately.Losses.Clients
+		c.Begun, c.LetIn, c.Outcomes[model.ClientConnected] = c.Begun+checks, c.LetIn+checks, c.Outcomes[model.ClientConnected]+checks
+		c.Answers = model.ClientAnswers{Known: true, Answered: 40, Checks: checks}
+		load, ok := Measure(l, s)
+		require.True(t, ok)
+		return load
+	}
+	require.InDelta(t, with(l, 0).Rate, with(l, 50).Rate, .01)
+}
+
 // Scenario I4: more come at once than the accept queue holds.
 func TestEffectOfALongerQueue(t *testing.T) {
 	s, l := refused()

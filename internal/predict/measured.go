@@ -142,6 +142,9 @@ func (m *measured) cameAtOnce(l *model.Listener, arrivals *model.Arrivals) bool 
 		return false
 	}
 	m.offered, m.atOnce = int(arrivals.Clients), int(c.Outcomes[model.ClientConnected])
+	if c.Answers.Known {
+		m.atOnce -= min(m.atOnce, int(c.Answers.Checks))
+	}
 	if m.finished < 0 {
 		m.finished = int(c.LetIn) - m.inside
 	}
@@ -176,7 +179,7 @@ func (m *measured) keepComing(l *model.Listener) bool {
 	if m.finished < 0 {
 		m.finished = int(opens) // each makes room for the next
 	}
-	m.offered, m.worked = int(c.Begun), m.finished+int(l.Lately.Losses.AbandonedRequests)
+	m.offered, m.worked = int(c.Came()), m.finished+int(l.Lately.Losses.AbandonedRequests)
 	return m.turnedAway > 0 || l.Verdict.Status != model.StatusLosing
 }
 
@@ -191,6 +194,7 @@ func (m *measured) counted(c *model.Clients, l *model.Listener) bool {
 	}
 	m.unanswered = c.Answers.Unanswered > 0
 	if c.Answers.Known {
+		m.offered -= min(m.offered, int(c.Answers.Checks))
 		m.finished = int(c.Answers.Answered)
 		return true
 	}

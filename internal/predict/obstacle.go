@@ -66,7 +66,7 @@ func inTheWay(l *model.Listener, s *model.Snapshot) (o *obstacle, ok bool) {
 	if o.now = float64(cost) / float64(all); !room || float64(m.turnedAway)-float64(cost) > hardly*float64(all) {
 		return nil, false
 	}
-	if servesAll(l, s, max(int(c.Begun), m.offered), served, span) {
+	if servesAll(l, s, max(int(c.Came()), m.offered), served, span) {
 		o.then = "served"
 	}
 	return o, o.then == "served" || o.limit != reading.LimitPause

@@ -39,6 +39,14 @@ func TestClientsPerSecond(t *testing.T) {
 	require.Regexp(t, `,[1-9][0-9.]*,[1-9][0-9.]*$`, c.Series[2].Values, "also in a column of seconds of which only some turned clients away")
 	require.Contains(t, c.Text, "10 offered")
 
+	total.Begun, total.Answers.Checks = total.Begun+15, 12 // of which 3 came for an answer
+	l.Totals.Clients = new(total)
+	s := snapshotOf(l)
+	s.Time = now.Add(10 * time.Second)
+	h.Observe(s)
+	c, _ = (&plot{h.Before(&l), 5, "15 min"}).clients(&l)
+	require.Equal(t, "3 offered, 0 served, 0 turned away", c.Now, "without checks")
+
 	l.Totals.Clients = nil
 	_, known = (&plot{[]recording.Point{{At: 1}, {At: 2}}, 5, "15 min"}).clients(&l)
 	require.False(t, known, "handshakes were not followed")

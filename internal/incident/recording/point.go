@@ -79,8 +79,9 @@ func rateSince(now, before *model.ClientTotals) Rate {
 	if now == nil || before == nil {
 		return Rate{}
 	}
+	came := now.Sub(*before)
 	return Rate{
-		Known: true, Offered: more(now.Begun, before.Begun), Served: more(served(now), served(before)),
+		Known: true, Offered: more(came.Came(), 0), Served: more(served(now), served(before)),
 		TurnedAway: more(now.TurnedAway(), before.TurnedAway()),
 	}
 }

@@ -146,6 +146,8 @@ func What(l *api.RunListener) string {
 	switch {
 	case l.Status == model.StatusDown.String() && l.Connections == 0 && (c == nil || c.Offered == 0):
 		return "Nothing listened: who came then was refused."
+	case c != nil && c.Offered == 0 && valueOr(c.Checks) > 0:
+		return "No client sent a request." + runChecks(c) + runDown(l)
 	case c != nil && c.Offered == 0:
 		return "No client connected." + runDown(l)
 	case c != nil && c.TurnedAway == 0:
@@ -172,27 +174,37 @@ func runMade(l *api.RunListener) string {
 }
 
 func runAll(c *api.RunClients) string {
-	if valueOr(c.Checks)+c.Unknown() > 0 {
+	switch {
+	case c.Served < c.Offered || c.Unknown() > 0:
 		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, "client")
-	}
-	if c.Offered == 1 {
+	case mayHaveGivenUp(c):
+		return phrase.Count(c.Offered, "client")
+	case c.Offered == 1:
 		return "the one client"
 	}
 	return "all " + phrase.Count(c.Offered, "client")
 }
 
-// runChecks are clients that asked nothing: checks of the port, and those that had given up before
+// runChecks are those that asked nothing, and are not among the clients offered: checks of the port, and those that had given up before
 // they were let in.
 func runChecks(c *api.RunClients) string {
 	n, why := valueOr(c.Checks), ""
 	if n == 0 {
 		return ""
 	}
-	if c.Delayed > 0 { // a client in Go whose time is over while it connects drops the connection when it is made
+	if mayHaveGivenUp(c) {
 		why = ": they only check the port, or had given up before they were let in"
 	}
-	return " " + phrase.Capital(phrase.Number(n)) + " connected and sent nothing" + why + "."
+	more := " more"
+	if c.Offered == 0 {
+		more = ""
+	}
+	return " " + phrase.Capital(phrase.Number(n)) + more + " connected and sent nothing" + why + "."
 }
+
+// mayHaveGivenUp: some of those that sent nothing may have been clients. One in Go whose time is over while it connects
+// drops the connection when it is made.
+func mayHaveGivenUp(c *api.RunClients) bool { return valueOr(c.Checks) > 0 && c.Delayed > 0 }
 
 func runOpen(c *api.RunClients) string {
 	if n := c.Unknown(); n > 0 {
