@@ -211,3 +211,15 @@ func TestInhibition(t *testing.T) {
 		"TcpdiagThreadsExhausted", "TcpdiagClientsAbandonRequests", "TcpdiagBacklogOverflowPredicted", "TcpdiagBacklogFull",
 	})
 }
+
+// "About 1 clients": a number and its noun agree; there is always room for more than one.
+func TestAlertsSayOneAndMany(t *testing.T) {
+	plural := regexp.MustCompile(`room for \{\{[^{}]*%\.0f" \}\} clients|%\.0f" \}\}(?:\{\{ end \}\})? (?:clients|SYNs|handshake packets|packets|connections|listeners)\b`)
+	for _, file := range glob(t, "*.rules.yml") {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range plural.FindAllString(string(b), -1) {
+			require.True(t, strings.HasPrefix(found, "room for"), "%s: %s", file, found)
+		}
+	}
+}
