@@ -20,7 +20,7 @@ func TestRunbook(t *testing.T) {
 	require.Equal(t, "max_threads: all threads are busy\n\n Seen: Requests wait in Tomcat.\n\n Does not help: acceptCount.\n", b.String())
 }
 
-// Every runbook fits a screen's width, and the list names each.
+// Every runbook fits on a screen with the next prompt, and the list names each.
 func TestRunbooks(t *testing.T) {
 	all := diagnosis.Runbooks()
 	var list bytes.Buffer
@@ -30,6 +30,7 @@ func TestRunbooks(t *testing.T) {
 		require.NoError(t, render.Runbook(&b, &all[i], render.TextOptions{}))
 		require.Contains(t, "\n"+list.String(), "\n "+all[i].Code+" ", all[i].Code)
 		require.NotContains(t, b.String(), "`", all[i].Code)
+		require.LessOrEqual(t, strings.Count(b.String(), "\n"), 23, all[i].Code)
 		for line := range strings.Lines(b.String()) {
 			require.LessOrEqual(t, len([]rune(line)), 81, line)
 		}
