@@ -20,11 +20,11 @@ func (j *judge) answer(v model.Verdict) model.Answer {
 
 // Effects adds to the steps of an answer what each would do, as predict says of those
 // that change a limit: "" where it does not know. The verdict given is not changed.
-func Effects(v model.Verdict, predict func(model.Step) string) model.Verdict {
+func Effects(v model.Verdict, predict func(i int, s model.Step) string) model.Verdict {
 	do := make([]model.Step, len(v.Answer.Do))
 	for i, s := range v.Answer.Do {
 		if do[i] = s; s.Limit != "" {
-			do[i].Effect = predict(s)
+			do[i].Effect = predict(i, s)
 		}
 	}
 	if len(do) > 0 {

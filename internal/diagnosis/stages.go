@@ -84,7 +84,7 @@ func StageNote(l *model.Listener, stage string) string {
 			return "oldest " + phrase.Seconds(*q.OldestWait)
 		}
 	case reading.StageMaxConnections:
-		return connectionsNote(l.Connections)
+		return connectionsNote(l)
 	case reading.StageMaxThreads:
 		if p := l.Process; p != nil && p.Downstream != nil {
 			if n := p.Downstream.Locked(l); n > 0 {
@@ -104,14 +104,11 @@ func StageNote(l *model.Listener, stage string) string {
 	return ""
 }
 
-func connectionsNote(c *model.Connections) string {
-	switch {
-	case c == nil:
-		return ""
-	case c.Phases[model.Waiting] > 0:
-		n := c.Phases[model.Waiting]
+func connectionsNote(l *model.Listener) string {
+	if n := reading.WaitingRequests(l); n > 0 { // those of clients that have left, too, as the answer counts them
 		return phrase.Number(n) + " " + phrase.Verb(n, "waits", "wait") + " for a thread"
-	case c.Phases[model.Idle] > 0:
+	}
+	if c := l.Connections; c != nil && c.Phases[model.Idle] > 0 {
 		return phrase.Number(c.Phases[model.Idle]) + " idle"
 	}
 	return ""

@@ -43,8 +43,8 @@ func (r *Result) advise() {
 		if c.to <= c.from {
 			continue
 		}
-		step, ok := said[c.limit]
-		if !ok || lowers(step) {
+		step, ok := said[c.limit] // what lowers it may be right of the worst moment, and is no text for what raises it
+		if !ok || step.Lowers() {
 			step = model.Step{Text: c.text, Setting: c.setting.Name(&r.Latest), File: advice.FoundIn(c.found), Limit: c.limit}
 		}
 		step.From, step.To, step.Effect = strconv.Itoa(c.from), strconv.Itoa(c.to), ""
@@ -70,14 +70,6 @@ func (r *Result) listensAgain() {
 		advice.Action("Read the application's log of that time: why it stopped"),
 		advice.Action("Before a planned stop, take the instance out of the load balancer, and wait until no new connections come"),
 	}
-}
-
-// lowers reports whether a step makes its limit less: of the worst moment that may be right, and no text
-// for what raises it.
-func lowers(s model.Step) bool {
-	from, err := strconv.Atoi(s.From)
-	to, err2 := strconv.Atoi(s.To)
-	return err == nil && err2 == nil && to < from
 }
 
 func (r *Result) limitChanges() []limitChange {

@@ -1,5 +1,7 @@
 package model
 
+import "strconv"
+
 // Status says how a listener stands; a higher one is worse.
 type Status int
 
@@ -134,4 +136,11 @@ type Step struct {
 	Limit string
 	// Effect is what the change would do to the clients that were measured, "" where that is not known.
 	Effect string
+}
+
+// Lowers reports whether the step makes its limit less.
+func (s Step) Lowers() bool {
+	from, err := strconv.ParseFloat(s.From, 64)
+	to, err2 := strconv.ParseFloat(s.To, 64)
+	return err == nil && err2 == nil && to < from
 }

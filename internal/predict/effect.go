@@ -2,6 +2,7 @@ package predict
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,9 +39,22 @@ func Measure(l *model.Listener, s *model.Snapshot) (Load, bool) {
 	return m.fit()
 }
 
-// Verdict adds to the steps of a listener's answer what each would do, taken alone. The
-// verdict given is not changed.
-func (l *Load) Verdict(v model.Verdict) model.Verdict { return diagnosis.Effects(v, l.effect) }
+// Verdict adds to the steps of a listener's answer what each would do: the first alone, as what lowers a limit is, which is
+// done instead; each other with those before it. The verdict given is not changed.
+func (l *Load) Verdict(v model.Verdict) model.Verdict {
+	so, done := l, 0 // the load with the steps before, and which of them was the latest, from 1
+	return diagnosis.Effects(v, func(i int, s model.Step) (effect string) {
+		if done > 0 && !s.Lowers() {
+			effect = so.further(s, done)
+		} else if effect = l.effect(s); !l.simulated() || s.Lowers() {
+			return effect
+		}
+		if effect != "" {
+			so, done = so.with(s), i+1
+		}
+		return effect
+	})
+}
 
 // Snapshot is the same of all listeners of a snapshot, which is not changed.
 func Snapshot(s *model.Snapshot) *model.Snapshot {
@@ -64,10 +78,16 @@ func changesLimit(v *model.Verdict) bool {
 	return false
 }
 
+// simulated reports whether it is a load of the listener that is simulated: else a step's effect is counted, or is that
+// of another stage.
+func (l *Load) simulated() bool {
+	return l.obstacle == nil && l.ports == 0 && l.keepAlive == nil && l.door == nil
+}
+
 // effect is what a step would do: "with 20 threads all are served, the slowest after 1.2
 // s; now 34 of 60 are turned away".
 func (l *Load) effect(s model.Step) string {
-	to, err := strconv.ParseFloat(strings.ReplaceAll(s.To, ",", ""), 64)
+	to, err := value(s)
 	switch {
 	case l.obstacle != nil:
 		return l.obstacle.effect(s.Limit)
@@ -80,45 +100,104 @@ func (l *Load) effect(s model.Step) string {
 	case l.door != nil:
 		return l.door.effect(s.Limit, int(to))
 	}
-	changed, what := l.change(l.Input, s.Limit, to)
-	if what == "" {
+	c, ok := l.compare(s.Limit, to)
+	if !ok {
 		return ""
 	}
-	before, err := plan.Simulate(l.Input)
-	if err != nil {
-		return ""
-	}
-	after, err := plan.Simulate(changed)
-	if err != nil {
-		return ""
-	}
-	if !l.agreed(after, s.Limit, to) {
-		return ""
-	}
-	with := "with "
-	if l.waits || l.patienceDecides(changed, after) {
-		with = "for clients that wait: with "
-	}
-	then, failing, known := l.afterwards(after, s.Limit, to)
-	if !known {
-		return ""
-	}
-	now := l.outcome(before, "the slowest waits ")
-	was, share := l.failing(before), l.fraction(before)
+	now := l.outcome(c.before, "the slowest waits ")
+	was, share := l.failing(c.before), l.fraction(c.before)
 	if l.now > 0 { // it need not be simulated
 		was, share = 100*l.now, phrase.Percent(l.now)
 		now = share + " are turned away"
 	}
-	if failing > 0 && littleLess(failing, was) {
-		return with + what + " nearly as many are turned away as now: " + share
+	if c.failing > 0 && littleLess(c.failing, was) {
+		return c.clients + "with " + c.what + " nearly as many are turned away as now: " + share
 	}
-	if then == "" || now == "" {
+	if c.then == "" || now == "" {
 		return ""
 	}
+	what := c.what
 	if s.Limit == reading.LimitConnectionPool {
 		what += ", if as many are answered at once as fast,"
 	}
-	return with + what + " " + then + "; now " + now
+	return c.clients + "with " + what + " " + c.then + "; now " + now
+}
+
+// further is what a step would do once those up to done, from 1, are.
+func (l *Load) further(s model.Step, done int) string {
+	to, err := value(s)
+	if err != nil {
+		return ""
+	}
+	c, ok := l.compare(s.Limit, to)
+	switch {
+	case !ok || c.then == "":
+		return ""
+	case c.failing == 0 && !l.growing(c.after) && l.servedAsSoon(c):
+		return "not needed for this load once step " + strconv.Itoa(done) + " is done"
+	case c.failing > 0 && littleLess(c.failing, l.failing(c.before)):
+		return c.clients + "then with " + c.what + " nearly as many are still turned away"
+	}
+	return c.clients + "then with " + c.what + " " + c.then
+}
+
+// servedAsSoon reports whether all are served without the change, too, and about as soon.
+func (l *Load) servedAsSoon(c comparison) bool {
+	for _, in := range l.ways {
+		if p, err := plan.Simulate(in); err != nil || p.Outcomes.Failed() > 0 {
+			return false
+		}
+	}
+	return l.failing(c.before) == 0 && !l.growing(c.before) && c.before.Latency != nil &&
+		littleLess(c.after.Latency.Max.Seconds(), c.before.Latency.Max.Seconds())
+}
+
+// with is the load once a step is done.
+func (l *Load) with(s model.Step) *Load {
+	to, _ := value(s)
+	out := *l
+	out.now, out.others, out.ways = 0, slices.Clone(l.others), slices.Clone(l.ways)
+	out.Input, _ = l.change(l.Input, s.Limit, to)
+	for _, list := range [][]plan.Input{out.others, out.ways} {
+		for i := range list {
+			list[i], _ = l.change(list[i], s.Limit, to)
+		}
+	}
+	return &out
+}
+
+func value(s model.Step) (float64, error) {
+	return strconv.ParseFloat(strings.ReplaceAll(s.To, ",", ""), 64)
+}
+
+// comparison is how clients fare with a limit as it is and as it would be.
+type comparison struct {
+	before, after *plan.Plan
+	clients       string // of whom it is said, "" of all
+	what, then    string
+	failing       float64
+}
+
+// compare simulates a change; ok is false where nothing is to be said of it.
+func (l *Load) compare(limit string, to float64) (c comparison, ok bool) {
+	changed, what := l.change(l.Input, limit, to)
+	if what == "" {
+		return c, false
+	}
+	before, err := plan.Simulate(l.Input)
+	if err != nil {
+		return c, false
+	}
+	after, err := plan.Simulate(changed)
+	if err != nil || !l.agreed(after, limit, to) {
+		return c, false
+	}
+	c = comparison{before: before, after: after, what: what}
+	if l.waits || l.patienceDecides(changed, after) {
+		c.clients = "for clients that wait: "
+	}
+	c.then, c.failing, ok = l.afterwards(after, limit, to)
+	return c, ok
 }
 
 // patienceDecides reports whether others would be turned away, had clients who are inside the patience that many have.

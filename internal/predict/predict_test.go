@@ -92,7 +92,8 @@ func TestEffectOfASteadyLoad(t *testing.T) {
 	v := load.Verdict(l.Verdict)
 	require.Empty(t, v.Answer.Do[0].Effect)
 	require.Regexp(t, `^with 20 threads all are served, the slowest after (0\.9|1|1\.1) s; now (59|60|61) % are turned away$`, v.Answer.Do[1].Effect)
-	require.Regexp(t, `^for clients that wait: with 100 connections nearly as many are turned away as now: `, v.Answer.Do[2].Effect)
+	require.Equal(t, "not needed for this load once step 2 is done", v.Answer.Do[2].Effect)
+	require.Regexp(t, `^for clients that wait: with 100 connections nearly as many are turned away as now: `, alone(&load, l.Verdict.Answer.Do[2]))
 	require.Empty(t, l.Verdict.Answer.Do[1].Effect, "the verdict given is not changed")
 }
 
@@ -107,11 +108,37 @@ func TestEffectOfABurst(t *testing.T) {
 	load, ok := Measure(l, s)
 	require.True(t, ok)
 	require.Equal(t, 20, load.Requests)
-	steps := []model.Step{{To: "25", Limit: "max_connections"}, {To: "16", Limit: "accept_queue"}, {To: "2", Limit: "max_threads"}}
-	do := load.Verdict(model.Verdict{Answer: model.Answer{Do: steps}}).Answer.Do
-	require.Regexp(t, `^for clients that wait: with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, do[0].Effect)
-	require.Regexp(t, `^for clients that wait: with a queue of 17 all are served, .*; now 11 of 20 are turned away$`, do[1].Effect)
-	require.Regexp(t, `^with 2 threads (nearly as many|1[01] of 20)`, do[2].Effect)
+	connections, queue, threads := model.Step{To: "25", Limit: "max_connections"}, model.Step{To: "16", Limit: "accept_queue"}, model.Step{To: "2", Limit: "max_threads"}
+	require.Regexp(t, `^for clients that wait: with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, alone(&load, connections))
+	require.Regexp(t, `^for clients that wait: with a queue of 17 all are served, .*; now 11 of 20 are turned away$`, alone(&load, queue))
+	require.Regexp(t, `^with 2 threads (nearly as many|1[01] of 20)`, alone(&load, threads))
+}
+
+func alone(l *Load, s model.Step) string {
+	return l.Verdict(model.Verdict{Answer: model.Answer{Do: []model.Step{s}}}).Answer.Do[0].Effect
+}
+
+// A further step is taken after those before it; one that lowers a limit is an alternative to them.
+func TestEffectOfFurtherSteps(t *testing.T) {
+	tr := overloaded(func(in *plan.Input) {
+		in.Threads, in.MaxConnections, in.AcceptCount = 1, 4, 4
+		in.Rate, in.Duration, in.Requests, in.ConnectTimeout = 0, 0, 20, 900*time.Millisecond
+	})
+	tr.at = 7 * time.Second
+	s, l := tr.seen(t)
+	load, ok := Measure(l, s)
+	require.True(t, ok)
+	do := load.Verdict(model.Verdict{Answer: model.Answer{Do: []model.Step{
+		{Text: "look"},
+		{From: "4", To: "25", Limit: "max_connections"},
+		{From: "1", To: "10", Limit: "max_threads"},
+		{From: "4", To: "100", Limit: "accept_queue"},
+		{From: "4", To: "2", Limit: "max_connections"},
+	}}}).Answer.Do
+	require.Regexp(t, `^for clients that wait: with 25 connections all are served, the slowest after (19|2\d) s; now 11 of 20 are turned away$`, do[1].Effect)
+	require.Regexp(t, `^(for clients that wait: )?then with 10 threads all are served, the slowest after [23](\.\d)? s$`, do[2].Effect)
+	require.Equal(t, "not needed for this load once step 3 is done", do[3].Effect)
+	require.NotContains(t, do[4].Effect, "then", "it is done instead")
 }
 
 // No claim by default.
@@ -401,10 +428,11 @@ func TestEffectWhereTheExecutorRejects(t *testing.T) {
 	l.Verdict.Answer.Do = []model.Step{{To: "8", Limit: "max_threads"}, {To: "6", Limit: "executor_queue"}, {To: "10", Limit: "executor_queue"}}
 	load, ok := Measure(l, s)
 	require.True(t, ok)
-	do := load.Verdict(l.Verdict).Answer.Do
-	require.Regexp(t, `^with 8 threads all are served, the slowest after 0.[34] s; now 3\d % are turned away$`, do[0].Effect)
-	require.Empty(t, do[2].Effect, "whether they wait for a second is not known")
-	require.Regexp(t, `^with a queue of 6 in front of the threads nearly as many are turned away as now: 3\d %$`, do[1].Effect)
+	do := l.Verdict.Answer.Do
+	require.Regexp(t, `^with 8 threads all are served, the slowest after 0.[34] s; now 3\d % are turned away$`, alone(&load, do[0]))
+	require.Empty(t, alone(&load, do[2]), "whether they wait for a second is not known")
+	require.Regexp(t, `^with a queue of 6 in front of the threads nearly as many are turned away as now: 3\d %$`, alone(&load, do[1]))
+	require.Equal(t, "not needed for this load once step 1 is done", load.Verdict(l.Verdict).Answer.Do[1].Effect)
 	l.Connector.MaxQueue.Value = 0
 	_, ok = Measure(l, s)
 	require.False(t, ok, "a queue of none is not simulated")

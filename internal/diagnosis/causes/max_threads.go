@@ -82,7 +82,7 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	return append(first, fewerSteps(s)...)
 }
 
-// fewerSteps let fewer clients wait inside than have the patience for it. Those whose clients
+// fewerSteps let fewer clients wait inside than have the patience for it, where the threads stay as they are. Those whose clients
 // are still there are as many as are served within that patience, and the last of them is
 // served when it is over: half of them.
 func fewerSteps(s *symptoms.Symptoms) []model.Step {
@@ -93,7 +93,7 @@ func fewerSteps(s *symptoms.Symptoms) []model.Step {
 	}
 	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
 	in := s.Now.Connector.MaxConnections
-	text := phrase.Sprintf("Let fewer wait: %d of the %d requests that wait are of clients that have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
+	text := phrase.Sprintf("If neither can be, let fewer wait: %d of the %d requests that wait are of clients that have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
 	if in.Value > 0 && to >= in.Value {
 		return nil
 	}
