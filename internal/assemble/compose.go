@@ -54,12 +54,35 @@ func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 		before.full = r.Full
 	}
 	d.connections(&l, k, before)
+	l.AddressMissing = d.addressMissing(&l, k)
 	d.process(&l, k, before)
 	d.earlier[k.ID] = before
 	if c := l.Connector; c != nil && (c.TLS || c.HTTP2) {
 		d.miss.Add(unclassified(k.ID, c))
 	}
 	return l
+}
+
+// addressMissing says that no packet is delivered to a listener's address: but to those of a transparent proxy others' are.
+func (d *Draft) addressMissing(l *model.Listener, k *facts.Watched) *model.AddressMissing {
+	h, n := d.next.histories[l.ID], d.f.Namespace(l.ID.NetNS)
+	if n == nil || !slices.Contains(n.Missing, l.ID.Address.Addr()) {
+		h.hadClients = h.hadClients || l.AcceptQueue.Length > 0 || l.Connections != nil && l.Connections.Accepted > 0
+		return nil
+	}
+	nonlocal := n.Sysctl["ip_nonlocal_bind"]
+	if l.ID.Address.Addr().Is6() {
+		nonlocal = n.Sysctl["ipv6_nonlocal_bind"]
+	}
+	out := &model.AddressMissing{HadClients: h.hadClients, Standby: nonlocal != 0 || n.Sysctl == nil}
+	for i := range k.Members {
+		m := &k.Members[i]
+		if m.Transparent {
+			return nil
+		}
+		out.Standby = out.Standby || m.Freebind || !m.HasOptions
+	}
+	return out
 }
 
 func drops(k *facts.Watched) (sum uint64) {

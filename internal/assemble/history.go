@@ -23,6 +23,7 @@ type history struct {
 	queue      firstInQueue
 	previous   moment // the last at the listener before it, until its drops are settled
 	absent     bool   // nobody listened there at the latest snapshot
+	hadClients bool   // connections were seen while its address was there
 }
 
 // identity distinguishes the listener at an address from one that was
@@ -59,7 +60,7 @@ func (i *identity) same(inodes []uint32, owner hostproc.ProcessKey, known bool) 
 
 // forget drops what was seen of a listener.
 func (h *history) forget() {
-	h.moments, h.hysteresis, h.queue = moments{}, diagnosis.Hysteresis{}, firstInQueue{}
+	h.moments, h.hysteresis, h.queue, h.hadClients = moments{}, diagnosis.Hysteresis{}, firstInQueue{}, false
 }
 
 // firstInQueue tells since when nobody has been taken out of the accept queue.

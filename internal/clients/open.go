@@ -31,7 +31,7 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if uint64(ns.ID()) != w.NetNS {
 			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
-		t := &namespaceTap{ns: ns}
+		t := &namespaceTap{ns: ns, proc: proc}
 		if t.listen, err = netstat.OpenListenCounters(proc, pid); err == nil {
 			t.counters, err = netstat.OpenHandshakeCounters(proc, pid)
 		}
@@ -63,6 +63,7 @@ func within(id uint64, pid int) (int, error) {
 type namespaceTap struct {
 	*tap.Tap
 	ns       *netns.Namespace
+	proc     hostproc.FS
 	listen   *netstat.ListenCountersFile
 	counters *netstat.HandshakeCountersFile
 
@@ -194,12 +195,25 @@ func (t *namespaceTap) dial() bool {
 	return true
 }
 
+// addresses are the namespace's own, and those that are listened on though they are not there (any more): whoever asks
+// them gets no answer, unless his packets are passed on to another machine that has them.
 func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
-	err = t.ns.Do(func() (err error) {
+	var forwards4, forwards6 bool
+	if err = t.ns.Do(func() (err error) {
+		forwards4, forwards6 = netstat.Forwards(t.proc)
 		out, err = netns.LocalAddresses()
 		return err
+	}); err != nil {
+		return out, err
+	}
+	_ = t.listening(func(l *sockdiag.Listener) error { // without them, its own are followed
+		a := l.Address().Addr()
+		if forwards := a.Is4() && forwards4 || a.Is6() && forwards6; !forwards && a.IsGlobalUnicast() {
+			out = append(out, netip.PrefixFrom(a, a.BitLen()))
+		}
+		return nil
 	})
-	return out, err
+	return out, nil
 }
 
 // Close ends the tap and lets the namespace go.

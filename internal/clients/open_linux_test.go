@@ -3,12 +3,15 @@ package clients
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -54,4 +57,30 @@ func TestMadeByABareACK(t *testing.T) {
 			require.Equal(t, tt.bare, found(&met).ByBareACK, "%s: %+v", tt.name, met)
 		}
 	})
+}
+
+// A client that asks an address which is listened on and not there (any more) is followed like any other, unless the
+// namespace may pass its packets on.
+func TestFollowsAMissingAddress(t *testing.T) {
+	server, far := nettest.Namespace(t), nettest.Namespace(t)
+	own, _ := nettest.Veth(t, server, far)
+	server.Sysctl(t, "net.ipv4.ip_nonlocal_bind", "1")
+	missing := netip.MustParseAddr("203.0.113.7")
+	single := netip.PrefixFrom(missing, missing.BitLen())
+	ns, err := netns.Open(server.Path())
+	require.NoError(t, err)
+	tap := &namespaceTap{ns: ns, proc: hostfs.Real(t)}
+	defer func() { require.NoError(t, tap.release()) }()
+	server.Do(func() {
+		nettest.Listen(t, nettest.ListenOptions{Address: missing.String() + ":0", Backlog: 1})
+		nettest.Listen(t, nettest.ListenOptions{Address: "0.0.0.0:0", Backlog: 1})
+	})
+	for forwards, followed := range map[string]bool{"0": true, "1": false} {
+		server.Sysctl(t, "net.ipv4.ip_forward", forwards)
+		got, err := tap.addresses()
+		require.NoError(t, err)
+		require.Contains(t, got, netip.PrefixFrom(own, own.BitLen()))
+		require.Equal(t, followed, slices.Contains(got, single), "ip_forward %s: %v", forwards, got)
+		require.NotContains(t, got, netip.MustParsePrefix("0.0.0.0/32"))
+	}
 }

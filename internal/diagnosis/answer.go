@@ -48,6 +48,10 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.OnlyElsewhere() {
 			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.s.Now.Port)
 		}
+		if j.s.CutOff() && j.onlyStands(v) {
+			state, _ := j.okState()
+			return state + "."
+		}
 		return cmp.Or(j.waits(v.Status), "Nobody is seen to be turned away.")
 	}
 	if !j.s.Now.Listening() {

@@ -203,6 +203,8 @@ func (j *judge) summaryOK() string {
 func (j *judge) okState() (state, numbers string) {
 	s := "Nothing is lost and nothing is held up"
 	switch {
+	case j.s.AddressMissing():
+		s = phrase.Sprintf("Clients cannot reach it at %v, which no interface and no local route of this network namespace has", j.s.Now.ID.Address.Addr())
 	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():

@@ -2,6 +2,7 @@ package facts
 
 import (
 	"maps"
+	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -58,6 +59,7 @@ type Namespace struct {
 	Sysctl   map[string]int
 	SysctlOK bool           // it could be read again when it was due
 	Sockstat map[string]int // nil where it could not be read
+	Missing  []netip.Addr   // addresses of listeners to which no packet is delivered
 	Sampled  []Sampled
 
 	// What is counted, where the counters are followed.

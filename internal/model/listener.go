@@ -69,6 +69,17 @@ type Listener struct {
 	// Draining is the process that has closed its listener on an expected port and still has
 	// established connections which came through it, nil where none is known to.
 	Draining *OtherProcess
+	// AddressMissing is set where no packet is delivered to its address: nil where it is, and where that is not known.
+	AddressMissing *AddressMissing
+}
+
+// AddressMissing is a listener whose address is none of its network namespace.
+type AddressMissing struct {
+	// HadClients: connections were seen while it was there.
+	HadClients bool
+	// Standby: it may be bound to an address that is not there (net.ipv4.ip_nonlocal_bind, IP_FREEBIND), as where another
+	// machine has it until that fails. Without, the address was there when it was bound.
+	Standby bool
 }
 
 // LastListener is what listened on a port before it was down.

@@ -2,6 +2,8 @@ package namespace
 
 import (
 	"maps"
+	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -14,6 +16,8 @@ type rarely struct {
 	sockstat  map[string]int
 	devices   map[uint32]string // interface names by index: replaced, never changed
 	devicesAt time.Time
+	missing   []netip.Addr // of those that are listened on: replaced, never changed
+	missingAt time.Time
 	unnamed   bool // an interface of a listener has no name among them
 	bound     bool // a listener is bound to a device
 }
@@ -58,6 +62,35 @@ func (n *Namespace) ReadSysctls(now time.Time, rest time.Duration) {
 	if n.facts.sysctlErr = err; err == nil {
 		n.facts.sysctl, n.facts.sysctlAt = values, now
 	}
+}
+
+// ReadAddresses asks which of the watched listeners' addresses are there, if that was not asked for rest.
+func (n *Namespace) ReadAddresses(now time.Time, rest time.Duration) {
+	n.mu.Lock()
+	addrs := n.watches.addresses()
+	due := len(addrs) > 0 && now.Sub(n.facts.missingAt) >= rest
+	n.mu.Unlock()
+	if !due {
+		return
+	}
+	missing, err := n.kernel.Missing(addrs)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.facts.missingAt = now; err != nil {
+		missing = nil
+	}
+	n.facts.missing = missing
+}
+
+// addresses are those of listeners that are of one interface: all, and those of the loopback and of a link, are left out.
+func (ws *watches) addresses() (out []netip.Addr) {
+	for i := range ws.list {
+		id := ws.list[i].account.ID
+		if a := id.Address.Addr(); id.Device == "" && a.IsGlobalUnicast() && !slices.Contains(out, a) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // ReadSockstat reads the numbers of sockets; none where they cannot be read.

@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"net/netip"
+
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -30,6 +32,8 @@ type Kernel interface {
 	Sysctls() (map[string]int, error)
 	// Devices are the names of the interfaces by index.
 	Devices() (map[uint32]string, error)
+	// Missing are those of some addresses to which no packet is delivered; see netns.MissingAddresses.
+	Missing(addrs []netip.Addr) ([]netip.Addr, error)
 
 	// Redial replaces the socket of the sample path by a new one.
 	Redial() error

@@ -139,7 +139,7 @@ func (n *Namespace) Facts() facts.Namespace {
 	defer n.mu.Unlock()
 	return facts.Namespace{
 		ID: n.ID, PID: n.PID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
-		Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
+		Missing: n.facts.missing, Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -220,6 +221,14 @@ func (r *machine) Devices() (map[uint32]string, error) {
 	var out map[uint32]string
 	err := r.inside(func() (err error) {
 		out, err = netns.Devices()
+		return err
+	})
+	return out, err
+}
+
+func (r *machine) Missing(addrs []netip.Addr) (out []netip.Addr, err error) {
+	err = r.inside(func() (err error) {
+		out, err = netns.MissingAddresses(addrs)
 		return err
 	})
 	return out, err

@@ -121,6 +121,11 @@ func (s *script) Devices() (map[uint32]string, error) {
 	return s.devices, nil
 }
 
+func (s *script) Missing([]netip.Addr) ([]netip.Addr, error) {
+	s.isAsked("Missing")
+	return nil, nil
+}
+
 func (s *script) Redial() error {
 	s.isAsked("Redial")
 	s.redials++

@@ -10,6 +10,9 @@ import (
 // LocalAddresses answers ErrNotSupported.
 func LocalAddresses() ([]netip.Prefix, error) { return nil, ErrNotSupported }
 
+// MissingAddresses answers ErrNotSupported.
+func MissingAddresses([]netip.Addr) ([]netip.Addr, error) { return nil, ErrNotSupported }
+
 // Devices answers ErrNotSupported.
 func Devices() (map[uint32]string, error) { return nil, ErrNotSupported }
 

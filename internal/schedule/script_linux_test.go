@@ -177,7 +177,8 @@ func (k *kernel) Sysctls() (map[string]int, error)  { return k.sysctls, nil }
 func (k *kernel) Devices() (map[uint32]string, error) {
 	return map[uint32]string{}, nil
 }
-func (k *kernel) Rest() error { return nil }
+func (k *kernel) Missing([]netip.Addr) ([]netip.Addr, error) { return nil, nil }
+func (k *kernel) Rest() error                                { return nil }
 
 func (k *kernel) Redial() error {
 	k.change(func() { k.redials++ })

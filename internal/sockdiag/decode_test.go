@@ -49,7 +49,7 @@ func TestDecodeCapturedLookup(t *testing.T) {
 	require.Equal(t, Listener{
 		ListenerID: ListenerID{Family: FamilyIPv4, Local: netip.MustParseAddrPort("127.0.0.1:8080")},
 		Inode:      l.Inode, Cookie: l.Cookie,
-		RecvQ: 6, SendQ: 5, Drops: 40, HasDrops: true, Cgroup: 1,
+		RecvQ: 6, SendQ: 5, Drops: 40, HasDrops: true, Cgroup: 1, HasOptions: true,
 	}, l)
 	require.NotZero(t, l.Inode)
 	require.NotZero(t, l.Cookie)

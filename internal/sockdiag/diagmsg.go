@@ -16,6 +16,7 @@ const (
 	diagInfo      = 2  // INET_DIAG_INFO: struct tcp_info
 	diagSKMemInfo = 7  // INET_DIAG_SKMEMINFO: u32 array, sock_diag.h
 	diagCgroup    = 21 // INET_DIAG_CGROUP_ID: u64
+	diagSockopt   = 22 // INET_DIAG_SOCKOPT: struct inet_diag_sockopt, Linux 5.10
 	diagSKV6Only  = 11 // INET_DIAG_SKV6ONLY: u8, on LISTEN and CLOSE sockets of IPv6
 )
 

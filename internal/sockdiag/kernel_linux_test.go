@@ -70,6 +70,8 @@ func TestListenerKinds(t *testing.T) {
 	}{
 		{name: "IPv4", options: nettest.ListenOptions{Address: "127.0.0.1:0"}, family: sockdiag.FamilyIPv4, address: "127.0.0.1", client: "127.0.0.1"},
 		{name: "IPv4 wildcard", options: nettest.ListenOptions{Address: "0.0.0.0:0"}, family: sockdiag.FamilyIPv4, address: "0.0.0.0", client: "127.0.0.1"},
+		{name: "IP_FREEBIND", options: nettest.ListenOptions{Freebind: true}, family: sockdiag.FamilyIPv4, address: "127.0.0.1", client: "127.0.0.1"},
+		{name: "IP_TRANSPARENT", options: nettest.ListenOptions{Transparent: true}, family: sockdiag.FamilyIPv4, address: "127.0.0.1", client: "127.0.0.1"},
 		{name: "IPv6 only", options: nettest.ListenOptions{Address: "[::]:0", V6Only: true}, family: sockdiag.FamilyIPv6, address: "::", v6only: true, client: "::1"},
 		{name: "IPv6 loopback", options: nettest.ListenOptions{Address: "[::1]:0"}, family: sockdiag.FamilyIPv6, address: "::1", v6only: true, client: "::1"},
 		{name: "dual stack", options: nettest.ListenOptions{Address: "[::]:0"}, family: sockdiag.FamilyIPv6, address: "::", client: "127.0.0.1"},
@@ -92,6 +94,9 @@ func TestListenerKinds(t *testing.T) {
 			require.Equal(t, netip.AddrPortFrom(netip.MustParseAddr(test.address), l.Addr.Port()), got.Address())
 			require.Equal(t, l.Inode, got.Inode)
 			require.Equal(t, test.v6only, got.V6Only)
+			require.True(t, got.HasOptions)
+			require.Equal(t, test.options.Freebind, got.Freebind)
+			require.Equal(t, test.options.Transparent, got.Transparent)
 			require.Equal(t, test.device, got.Interface != 0)
 			require.EqualValues(t, 7, got.RecvQ)
 			require.EqualValues(t, 20, got.SendQ)

@@ -37,7 +37,16 @@ type Listener struct {
 	V6Only bool
 	// Cgroup is the cgroup of the process that made the socket; see Socket.
 	Cgroup uint64
+	// Freebind and Transparent are IP_FREEBIND and IP_TRANSPARENT: it may be bound to an address that is not there, and
+	// may be given what goes to others (TPROXY). HasOptions is false on kernels that do not report them.
+	Freebind, Transparent, HasOptions bool
 }
+
+// The bits of the first byte of struct inet_diag_sockopt.
+const (
+	optFreebind    = 1 << 2
+	optTransparent = 1 << 5
+)
 
 func (l *Listener) decode(body []byte) error {
 	var m diagMsg
@@ -70,5 +79,7 @@ func (l *Listener) attr(typ uint16, value []byte) {
 		l.V6Only = value[0] != 0
 	case typ == diagCgroup && len(value) >= 8:
 		l.Cgroup = binary.NativeEndian.Uint64(value)
+	case typ == diagSockopt && len(value) >= 1:
+		l.HasOptions, l.Freebind, l.Transparent = true, value[0]&optFreebind != 0, value[0]&optTransparent != 0
 	}
 }

@@ -56,6 +56,13 @@ const sysctlRest = 500 * time.Millisecond
 // sysctlsEvery is how often the sysctls are read again, which hardly ever change.
 const sysctlsEvery = 10 * time.Second
 
+// addressesEvery is how often it is asked whether the listeners' addresses are there, where any is of one interface; with
+// many namespaces addressRest for each of them.
+const (
+	addressesEvery = 2 * time.Second
+	addressRest    = 100 * time.Millisecond
+)
+
 // ReadSettings reads what is read of the namespaces besides their listeners.
 func (l *Lister) ReadSettings(r *List) {
 	open := 0
@@ -67,6 +74,7 @@ func (l *Lister) ReadSettings(r *List) {
 	for _, n := range r.Namespaces {
 		if n.Open() {
 			n.ReadSysctls(r.At, max(sysctlsEvery, time.Duration(open)*sysctlRest))
+			n.ReadAddresses(r.At, max(addressesEvery, time.Duration(open)*addressRest))
 			n.ReadSockstat()
 		}
 	}

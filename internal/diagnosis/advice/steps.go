@@ -124,6 +124,27 @@ func SomaxconnStep(s *symptoms.Symptoms, to int) model.Step {
 	return step
 }
 
+// ListenStep has the server listen on another address; "" is not known.
+func ListenStep(s *symptoms.Symptoms, text, to string) model.Step {
+	step := model.Step{Text: text, Setting: "address", From: s.Now.ID.Address.Addr().String(), To: to}
+	if s.Now.Connector != nil && s.Now.Connector.Framework == "spring-boot" {
+		step.Setting = "server.address"
+	}
+	return step
+}
+
+// MissingAddressSteps are what to do about an address of the listener's that is not there.
+func MissingAddressSteps(s *symptoms.Symptoms) []model.Step {
+	all := "::"
+	if s.Now.ID.Address.Addr().Is4() {
+		all = "0.0.0.0"
+	}
+	return []model.Step{
+		Command("See who has the address, if anybody", phrase.Sprintf("ip -br address; ip route get %v", s.Now.ID.Address.Addr())),
+		ListenStep(s, "Give it back to an interface; or have the server listen on all addresses, or on one that is there, and restart", all),
+	}
+}
+
 // FilesStep is there where the open-files limit must be raised for that many connections.
 func FilesStep(s *symptoms.Symptoms, connections int) []model.Step {
 	_, most, ok := reading.OpenFiles(s.Now)

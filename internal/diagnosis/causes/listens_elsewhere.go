@@ -3,6 +3,7 @@ package causes
 import (
 	"net/netip"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -26,10 +27,7 @@ func listensElsewhere() Cause {
 			return "Have it listen on all addresses (server.address or the Connector's address: unset, or 0.0.0.0 and ::), or have the clients ask the address that it has. No limit of Tomcat's refuses a connection."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
-			step := model.Step{Text: "Have it listen on the address that is asked, or on all; or have the clients ask where it listens", Setting: "address", From: s.Now.ID.Address.Addr().String()}
-			if s.Now.Connector != nil && s.Now.Connector.Framework == "spring-boot" {
-				step.Setting = "server.address"
-			}
+			step := advice.ListenStep(s, "Have it listen on the address that is asked, or on all; or have the clients ask where it listens", "")
 			if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
 				step.To, step.Limit = listenAt(s.Now.ID.Address.Addr(), c), reading.LimitAddress
 			}

@@ -104,6 +104,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen(), onlyRepeated(s):
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
+	case s.CutOff():
+		return advice.MissingAddressSteps(s)
 	case s.Unacknowledged():
 		return unacknowledgedSteps()
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):

@@ -11,6 +11,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -54,6 +55,9 @@ const (
 // Of are all whose counters account for half of the clients at least: a counter that
 // moves a little has its own reasons.
 func Of(s *symptoms.Symptoms) (out []Point) {
+	if s.AddressMissing() { // the kernel delivers nothing to it, whatever else it counts
+		return []Point{{words.AddressMissing(s), advice.MissingAddressSteps(s)[1]}}
+	}
 	enough := max(1, (s.InFront()+1)/2)
 	moved := func(name string) uint64 {
 		if n := s.Delta[name]; n >= enough {

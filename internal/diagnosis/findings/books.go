@@ -45,6 +45,15 @@ func findingsOfClients() []causes.Runbook {
 			Vain:  "Any of this server's limits.",
 		},
 		{
+			Code: "address_missing", Title: "the listener's address is not there",
+			Seen: "The kernel's route to the address that is listened on is not local, and no interface that is up has it: it was moved to another machine, or an interface was configured again. The status is warning where connections are held, or were while the address was there, " +
+				"and the socket may only be bound to addresses that are there; losing where clients' SYNs still come for it. Info alone on a standby (`net.ipv4.ip_nonlocal_bind`, IP_FREEBIND) that waits for its address. Nothing is said where clients are let in all the same, or of a transparent proxy (IP_TRANSPARENT).",
+			Clients: "Connect timeouts, \"no route to host\", or the answer of another machine that has the address now. Requests on connections of before have no answer.",
+			Check:   "`ip -br address`; `ip route get ADDRESS` begins with local where packets to it are delivered.",
+			Change:  "Give it back to an interface; or `server.address` (the Connector's `address`): unset, or one that is there, and restart.",
+			Vain:    "Any of this server's limits.",
+		},
+		{
 			Code: "clients_before_unknown", Title: "whether clients that came before had an answer is not known",
 			Seen:  "Requests have been in service for longer than clients were followed. What becomes of a client is known of those alone that began to connect meanwhile.",
 			Check: "`tcpdiag snapshot --interval 10s`, longer than these clients wait; the agent follows them all the time.",

@@ -56,7 +56,10 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Advice: "Look for longer than these clients wait (--interval 10s), or run the agent.",
 		})
 	}
-	if tried := s.NobodyTried(); tried > 0 {
+	if s.AddressMissing() {
+		out = append(out, addressMissing(s))
+	}
+	if tried := s.NobodyTried(); tried > 0 && !s.AddressMissing() {
 		out = append(out, model.Finding{
 			Code: "nobody_tried", Severity: model.SeverityInfo,
 			Evidence: phrase.Sprintf("No client's SYN has reached this network namespace for this port in the last %s.", phrase.Seconds(tried)),
@@ -64,6 +67,29 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 		})
 	}
 	return out
+}
+
+// addressMissing says what follows of an address that is not there.
+func addressMissing(s *symptoms.Symptoms) model.Finding {
+	m, level := s.Now.AddressMissing, model.SeverityInfo
+	if s.CutOff() {
+		level = model.SeverityWarning
+	}
+	parts := []string{phrase.Capital(words.AddressMissing(s)) + ": nothing that a client sends is delivered."}
+	if n := s.Open(); n > 0 {
+		parts = append(parts, phrase.Sprintf("%s %s still held whose clients it does not hear any more.", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are")))
+	} else if m.HadClients {
+		parts = append(parts, "Clients were connected while it was there.")
+	}
+	if m.Standby {
+		parts = append(parts, "It may be bound to an address that is not there (net.ipv4.ip_nonlocal_bind, or IP_FREEBIND), as on a standby until it takes the address over.")
+	} else {
+		parts = append(parts, "It was there when the listener was bound.")
+	}
+	return model.Finding{
+		Code: "address_missing", Severity: level, Evidence: strings.Join(parts, " "),
+		Advice: "Unless another machine is meant to have the address now, give it back to an interface, or have the server listen on all addresses or on one that is there, and restart.",
+	}
 }
 
 // countsUnattributed reports whether the unattributed packets are among the

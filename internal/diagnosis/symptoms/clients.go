@@ -357,6 +357,29 @@ func (s *Symptoms) InVain() uint64 {
 	return n
 }
 
+// AddressMissing means that no packet is delivered to the listener's address, and that nobody was let in meanwhile, as
+// where packets are marked and delivered all the same.
+func (s *Symptoms) AddressMissing() bool {
+	c := s.Clients()
+	return s.Now.AddressMissing != nil && (c == nil || c.LetIn == 0)
+}
+
+// CutOff means that this is known to concern clients: those of connections that it holds, or that it held when it had
+// its address. Of a standby the latter are another machine's by now.
+func (s *Symptoms) CutOff() bool {
+	if !s.AddressMissing() {
+		return false
+	}
+	m := s.Now.AddressMissing
+	return s.Open() > 0 || m.HadClients && !m.Standby
+}
+
+// Open are its connections, accepted or not.
+func (s *Symptoms) Open() int {
+	n, _ := reading.SlotsInUse(s.Now)
+	return n + reading.Queued(s.Now)
+}
+
 // Covers reports whether a listener takes connections to the address at which the latest
 // client was refused; true where that is not known.
 func Covers(l *model.Listener, c *model.Clients) bool {

@@ -259,3 +259,8 @@ func AllThreads(n int) string {
 	}
 	return "all " + phrase.Count(n, "thread") + " are"
 }
+
+// AddressMissing says that no packet comes to the listener's address.
+func AddressMissing(s *symptoms.Symptoms) string {
+	return phrase.Sprintf("no interface and no local route of this network namespace has %v, the address that it listens on", s.Now.ID.Address.Addr())
+}

@@ -39,6 +39,16 @@ func Sysctls(fs hostproc.FS) (map[string]int, error) {
 	return out, nil
 }
 
+// Forwards reports whether the network namespace passes packets on that are for others (net.ipv4.ip_forward, and
+// net.ipv6.conf.all.forwarding); true where that cannot be read.
+func Forwards(fs hostproc.FS) (v4, v6 bool) {
+	forwards := func(name string) bool {
+		values, err := readSysctl(fs, name)
+		return err != nil || len(values) != 1 || values[0] != 0
+	}
+	return forwards("net.ipv4.ip_forward"), forwards("net.ipv6.conf.all.forwarding")
+}
+
 // readSysctl reads a setting's numbers. By way of os.File, as procfs does it, each of
 // them would be given to the poller, which the kernel then wakes for it.
 func readSysctl(fs hostproc.FS, name string) (values []int, err error) {
@@ -74,7 +84,9 @@ func sysctls() []sysctl {
 		{"net.ipv4.tcp_syn_retries", []string{"tcp_syn_retries"}},
 		{"net.ipv4.tcp_synack_retries", []string{"tcp_synack_retries"}},
 		{"net.ipv4.tcp_syn_linear_timeouts", []string{"tcp_syn_linear_timeouts"}}, // Linux 6.5
-		{"net.ipv4.tcp_migrate_req", []string{"tcp_migrate_req"}},                 // Linux 5.14
+		{"net.ipv4.ip_nonlocal_bind", []string{"ip_nonlocal_bind"}},
+		{"net.ipv6.ip_nonlocal_bind", []string{"ipv6_nonlocal_bind"}},
+		{"net.ipv4.tcp_migrate_req", []string{"tcp_migrate_req"}}, // Linux 5.14
 		{"net.ipv4.tcp_max_tw_buckets", []string{"tcp_max_tw_buckets"}},
 		{"net.ipv4.tcp_max_orphans", []string{"tcp_max_orphans"}},            // initial namespace only
 		{"net.netfilter.nf_conntrack_count", []string{"nf_conntrack_count"}}, // with the module nf_conntrack

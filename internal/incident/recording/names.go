@@ -26,7 +26,8 @@ func modelNames() []named {
 	const setting = "Value Kind Source Note Uncertain"
 	return []named{
 		of[model.Listener]("ID Port Inode -User Members Expected Pod Process Connector SynBacklog AcceptQueue Connections " +
-			"Acceptor Limits Losses Lately Recent -Totals Verdict Basis Last Elsewhere Draining"),
+			"Acceptor Limits Losses Lately Recent -Totals Verdict Basis Last Elsewhere Draining AddressMissing"),
+		of[model.AddressMissing]("HadClients Standby"),
 		of[model.ListenerID]("NetNS Address Device"),
 		of[model.Pod]("Namespace Name Container UID"),
 		of[model.LastListener]("Address Comm PID Pod Seen Ago"),

@@ -116,6 +116,45 @@ for i in range(10): threading.Thread(target=ask).start()`)
 			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/tcp_mtu_probing": "1"}))
 			c.Until("large responses arrive with the step taken", func() bool { return !strings.HasPrefix(got(), "0 ") })
 		}},
+		{"C", "https://github.com/acassen/keepalived/issues/534", "the virtual address is on no node any more, and both servers run: nobody can connect", func(c *rig.Case) {
+			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/ip_forward": "0"}))
+			far(c, "")
+			c.Do("ip", "address", "add", "10.77.0.9/32", "dev", "near")
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "address=10.77.0.9")
+			c.Answers("10.77.0.9:8080")
+			near, err := net.InterfaceByName("near")
+			c.Must(err)
+			c.Do("ip", "-n", "far", "neighbour", "replace", "10.77.0.9", "lladdr", near.HardwareAddr.String(), "dev", "out") // as of a router that does not know yet
+			got := inFar(c, `import socket, threading, time
+ok = bad = 0
+def ask():
+    global ok, bad
+    while True:
+        try:
+            s = socket.create_connection(("10.77.0.9", 8080), timeout=2); s.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            while s.recv(20000): pass
+            ok += 1
+        except OSError: bad += 1
+        print(ok, bad, flush=True); time.sleep(.1)
+for i in range(10): threading.Thread(target=ask).start()`)
+			counts := func() (answered, failed int) {
+				_, _ = fmt.Sscan(got(), &answered, &failed)
+				return answered, failed
+			}
+			c.Until("clients are answered", func() bool { n, _ := counts(); return n > 20 })
+			c.Do("ip", "address", "del", "10.77.0.9/32", "dev", "near")
+			_, before := counts()
+			c.Until("clients give up", func() bool { _, failed := counts(); return failed >= before+20 })
+			c.Both(rig.Port, "losing before_listener").Names("no interface and no local route of this network namespace has 10.77.0.9", "address_missing").Silent("the place is unknown", "max_threads")
+			answered, failed := counts()
+			c.Row.Truth = fmt.Sprintf("%s; 10.77.0.9 was removed: %d answered before, %d gave up since", s.Says(rig.Port), answered, failed-before)
+			c.Do("ip", "address", "add", "10.77.0.9/32", "dev", "near")
+			c.Until("clients are answered with the address back", func() bool { n, _ := counts(); return n > answered+20 })
+			_, failed = counts()
+			again, _ := counts()
+			c.Until("all clients are", func() bool { n, bad := counts(); return n > again+50 && bad <= failed+10 })
+			c.Row.Truth += "; with the address back all are answered"
+		}},
 		{"D", "https://github.com/spring-projects/spring-boot/issues/1223", "uploads that pause for longer than connectionTimeout break off", func(c *rig.Case) {
 			s := c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout=1s")
 			c.Answers("127.0.0.1:8080")

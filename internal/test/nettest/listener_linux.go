@@ -20,6 +20,8 @@ type ListenOptions struct {
 	// DeferAccept is TCP_DEFER_ACCEPT in seconds: a connection stays in
 	// SYN_RECV until its client sends something.
 	DeferAccept int
+	// Freebind and Transparent are IP_FREEBIND and IP_TRANSPARENT.
+	Freebind, Transparent bool
 }
 
 // Listener is a bare listening socket that accepts nothing by itself.
@@ -63,6 +65,12 @@ func (l *Listener) options(tb testing.TB, o ListenOptions, addr netip.AddrPort) 
 	}
 	if o.DeferAccept > 0 {
 		set(unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, o.DeferAccept)
+	}
+	if o.Freebind {
+		set(unix.IPPROTO_IP, unix.IP_FREEBIND, 1)
+	}
+	if o.Transparent {
+		set(unix.IPPROTO_IP, unix.IP_TRANSPARENT, 1)
 	}
 	if o.Device != "" {
 		require.NoError(tb, unix.BindToDevice(l.fd, o.Device))
