@@ -16,6 +16,9 @@ const (
 	// sendWithin is the time for a log record, storeWithin for a recording.
 	sendWithin  = 10 * time.Second
 	storeWithin = 2 * time.Minute
+	// answerWithin is the time for the answer to a log record that is under way when the archiver is
+	// stopped; with --shutdown-grace less than the ten seconds that the DaemonSet's pods have to end.
+	answerWithin = 4 * time.Second
 )
 
 // deliver sends what waits of a kind, the oldest first, until ctx is done. What fails is tried
@@ -83,11 +86,21 @@ func (a *archiver) sendEvent(ctx context.Context, _ item, data []byte) error {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return errors.Join(errForGood, err)
 	}
+	ctx, cancel := answered(ctx)
+	defer cancel()
 	if err := a.collector.send(ctx, &e); err != nil {
 		return err
 	}
 	a.metrics.records.WithLabelValues(outcomeSent).Inc()
 	return nil
+}
+
+// answered outlasts ctx by the time for an answer: a record that the collector may have already is
+// not sent again because the archiver was stopped before it knew.
+func answered(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() { time.AfterFunc(answerWithin, cancel) })
+	return longer, func() { forget(); cancel() }
 }
 
 func (a *archiver) storeRecording(ctx context.Context, _ item, data []byte) error {

@@ -27,6 +27,7 @@ type receiver struct {
 	mu      sync.Mutex
 	status  int
 	partial int64
+	hold    chan struct{} // its answers wait until this is closed
 	records []received
 }
 
@@ -91,6 +92,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 				}
 			}
 		}
+	}
+	if r.hold != nil {
+		r.mu.Unlock()
+		<-r.hold
+		r.mu.Lock()
 	}
 	out, _ := proto.Marshal(answer)
 	w.Header().Set("Content-Type", "application/x-protobuf")

@@ -172,6 +172,47 @@ func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
+// An archiver is stopped while the collector has a record and has not answered yet. It waits for the
+// answer, then the record is not sent again; where none comes it is, with the same uid.
+func TestStoppedBeforeTheAnswer(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		t.Run(fmt.Sprintf("answers %v", answers), func(t *testing.T) {
+			t.Parallel()
+			dir, to := t.TempDir()+"/incidents", newReceiver(t)
+			to.hold = make(chan struct{})
+			flags := []string{"--incident-dir", dir, "--spool", t.TempDir(), "--otlp-endpoint", to.URL}
+			first := start(t, flags...)
+			a := startAgent(t, dir)
+			a.see(8080, model.StatusSaturated, model.CauseMaxThreads)
+			eventually(t, "it has arrived", func() bool { return len(to.all()) == 1 })
+			if answers {
+				time.AfterFunc(200*time.Millisecond, func() { close(to.hold) })
+			}
+			require.Equal(t, exitOK, first.stop())
+
+			if !answers {
+				close(to.hold)
+			}
+			start(t, flags...)
+			a.see(8080, model.StatusLosing, model.CauseMaxConnections)
+			got := func() (out []string) {
+				for _, r := range to.all() {
+					out = append(out, r.Event)
+				}
+				return out
+			}
+			eventually(t, "the next arrives", func() bool { return slices.Contains(got(), "tcpdiag.incident.change") })
+			if answers {
+				require.Equal(t, []string{"tcpdiag.incident.begin", "tcpdiag.incident.change"}, got())
+				requireOnce(t, to.all())
+				return
+			}
+			require.Equal(t, []string{"tcpdiag.incident.begin", "tcpdiag.incident.begin", "tcpdiag.incident.change"}, got())
+			require.Equal(t, to.all()[0].Attributes["log.record.uid"], to.all()[1].Attributes["log.record.uid"])
+		})
+	}
+}
+
 // Both ends are away while ten incidents come and the archiver is restarted; then they are back.
 func TestOutageLosesNothingThatFitsTheSpool(t *testing.T) {
 	const incidents = 3
