@@ -65,6 +65,18 @@ func TestEffectBesideChecks(t *testing.T) {
 	require.InDelta(t, with(l, 0).Rate, with(l, 50).Rate, .01)
 }
 
+// saysNothing holds that each change of a load leaves nothing to be said of it.
+func saysNothing(t *testing.T, load func() (*model.Snapshot, *model.Listener), changes map[string]func(*model.Listener)) {
+	t.Helper()
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			s, l := load()
+			change(l)
+			require.Empty(t, saidOf(t, s, l))
+		})
+	}
+}
+
 // Scenario I4: more come at once than the accept queue holds.
 func TestEffectOfALongerQueue(t *testing.T) {
 	s, l := refused()
@@ -107,29 +119,24 @@ func TestEffectOfSynCookies(t *testing.T) {
 }
 
 func TestNothingIsSaidOfAQueue(t *testing.T) {
-	for name, change := range map[string]func(*model.Snapshot, *model.Listener){
-		"clients stand in it":          func(_ *model.Snapshot, l *model.Listener) { l.AcceptQueue.Length = 1 },
-		"threads are busy":             func(_ *model.Snapshot, l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
-		"connections are taken":        func(_ *model.Snapshot, l *model.Listener) { l.Connections.Accepted = 5000 },
-		"a flood":                      func(_ *model.Snapshot, l *model.Listener) { l.Losses.Clients.Flood = &model.ClientFlood{} },
-		"it has just begun":            func(_ *model.Snapshot, l *model.Listener) { l.Losses.Clients.Arrivals.First = 12 * time.Second },
-		"nobody is turned away":        func(_ *model.Snapshot, l *model.Listener) { l.Losses.Clients.Outcomes[model.ClientGaveUp] = 0 },
-		"more fit into it than got in": func(_ *model.Snapshot, l *model.Listener) { l.AcceptQueue.Limit = 60 },
-		"kept connections": func(_ *model.Snapshot, l *model.Listener) {
+	saysNothing(t, refused, map[string]func(*model.Listener){
+		"clients stand in it":          func(l *model.Listener) { l.AcceptQueue.Length = 1 },
+		"threads are busy":             func(l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
+		"connections are taken":        func(l *model.Listener) { l.Connections.Accepted = 5000 },
+		"a flood":                      func(l *model.Listener) { l.Losses.Clients.Flood = &model.ClientFlood{} },
+		"it has just begun":            func(l *model.Listener) { l.Losses.Clients.Arrivals.First = 12 * time.Second },
+		"nobody is turned away":        func(l *model.Listener) { l.Losses.Clients.Outcomes[model.ClientGaveUp] = 0 },
+		"more fit into it than got in": func(l *model.Listener) { l.AcceptQueue.Limit = 60 },
+		"kept connections": func(l *model.Listener) {
 			l.Connections.Accepted, l.Connections.Phases[model.Idle] = 20, 20
 		},
-		"TLS": func(_ *model.Snapshot, l *model.Listener) { l.Connector.TLS = true },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, l := refused()
-			change(s, l)
-			require.Empty(t, saidOf(t, s, l))
-		})
-	}
+		"TLS": func(l *model.Listener) { l.Connector.TLS = true },
+	})
 }
 
-// Scenario D2: the CPU limit decides how many are served.
-func TestEffectOfMoreCPU(t *testing.T) {
+// starved is a server of whose clients none has an answer: a request takes long for want of CPU time.
+func starved(t *testing.T) (*model.Snapshot, *model.Listener) {
+	t.Helper()
 	tr := overloaded(func(in *plan.Input) {
 		in.Threads, in.MaxConnections, in.AcceptCount = 20, 8192, 100
 		in.ServiceTime, in.BackendConnections, in.BackendTime = time.Millisecond, 1, 100*time.Millisecond
@@ -144,6 +151,12 @@ func TestEffectOfMoreCPU(t *testing.T) {
 	l.Connections.Phases[model.ClientClosed] = l.Connections.Accepted - 60
 	l.Connections.Phases[model.Waiting] = 40
 	l.Connections.Abandoned = l.Connections.Phases[model.ClientClosed]
+	return s, l
+}
+
+// Scenario D2: the CPU limit decides how many are served.
+func TestEffectOfMoreCPU(t *testing.T) {
+	s, l := starved(t)
 	l.Process = &model.Process{CPULimit: new(.1)}
 	l.Verdict.Cause = model.CauseCPUThrottled
 	l.Verdict.Answer.Do = []model.Step{{Setting: "CPU limit", From: "0.1", To: "0.3", Limit: reading.LimitCPU}}
@@ -154,4 +167,14 @@ func TestEffectOfMoreCPU(t *testing.T) {
 	require.Empty(t, saidOf(t, s, l), "more threads wait for the same CPU")
 	l.Process.CPULimit = nil
 	require.Empty(t, saidOf(t, s, l))
+}
+
+// Scenario D2: others want the CPU, too.
+func TestEffectOfMoreCPUThanOthersLeave(t *testing.T) {
+	s, l := starved(t)
+	l.Verdict.Cause = model.CauseCPUSaturated
+	l.Verdict.Answer.Do = []model.Step{{Setting: "CPUs that it gets", From: "0.12", To: "0.4", Limit: reading.LimitCPU}}
+	require.Regexp(t, `^with 0.4 CPUs all are served; now (9\d|100) % are turned away$`, saidOf(t, s, l))
+	l.Verdict.Answer.Do = []model.Step{{Text: "Give it more"}, {To: "200", Limit: reading.StageMaxThreads}}
+	require.Empty(t, saidOf(t, s, l), "how much it gets is not known")
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
-	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // keptAway is a server that rests, of whose clients of ten seconds half have an outcome and half are served.
@@ -90,24 +89,18 @@ func TestEffectWithoutPauses(t *testing.T) {
 	l.Process = &model.Process{Stopped: true}
 	require.Equal(t, "once it runs again all are served; now 50 % are turned away", saidOf(t, s, l))
 
-	for name, change := range map[string]func(*model.Listener){
+	saysNothing(t, paused, map[string]func(*model.Listener){
 		"most packets were dropped for another cause": func(l *model.Listener) { l.Lately.Losses.By[0].Cause = model.CauseSlowAccept },
 		"the threads are busy":                        func(l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
 		"how long a request takes is not known": func(l *model.Listener) {
 			l.Losses.Clients.Responses, l.Losses.Clients.Answers.Answered = model.FirstResponses{}, 3
 		},
 		"clients have just begun to come": func(l *model.Listener) { l.Losses.Clients.Arrivals.First = 9 * time.Second },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, l := paused()
-			change(l)
-			require.Empty(t, saidOf(t, s, l))
-		})
-	}
+	})
 }
 
 func TestNothingIsSaidOfAnObstacle(t *testing.T) {
-	for name, change := range map[string]func(*model.Listener){
+	changes := map[string]func(*model.Listener){
 		"clients stand in the queue":       func(l *model.Listener) { l.AcceptQueue.Length = 1 },
 		"threads are busy":                 func(l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
 		"connections are taken":            func(l *model.Listener) { l.Connections.Accepted = 5000 },
@@ -119,15 +112,9 @@ func TestNothingIsSaidOfAnObstacle(t *testing.T) {
 		"nobody is turned away":            func(l *model.Listener) { l.Losses.Clients.Outcomes = [model.NumClientOutcomes]uint64{} },
 		"the step has no part in it":       func(l *model.Listener) { l.Verdict.Answer.Do[0].Limit = reading.LimitCookies },
 		"what keeps them away has no step": func(l *model.Listener) { l.Verdict.Answer.Do[0].Limit = "" },
-	} {
-		for which, load := range map[string]func() (*model.Snapshot, *model.Listener){"address": elsewhere, "rule": ruledOut} {
-			t.Run(name+", "+which, func(t *testing.T) {
-				s, l := load()
-				change(l)
-				require.Empty(t, saidOf(t, s, l))
-			})
-		}
 	}
+	t.Run("address", func(t *testing.T) { saysNothing(t, elsewhere, changes) })
+	t.Run("rule", func(t *testing.T) { saysNothing(t, ruledOut, changes) })
 }
 
 // Scenario B3: outgoing connections that are short.
@@ -154,27 +141,4 @@ func TestEffectOfMorePorts(t *testing.T) {
 	l.Process.Busiest = &model.Destination{Ports: 100, TimeWait: 60} // the others last for as long as their requests
 	_, known = Measure(&l, s)
 	require.False(t, known)
-}
-
-// Scenario D2: others want the CPU, too.
-func TestEffectOfMoreCPUThanOthersLeave(t *testing.T) {
-	tr := overloaded(func(in *plan.Input) {
-		in.Threads, in.MaxConnections, in.AcceptCount = 20, 8192, 100
-		in.ServiceTime, in.BackendConnections, in.BackendTime = time.Millisecond, 1, 100*time.Millisecond
-		in.Rate, in.ConnectTimeout, in.ClientTimeout = 20, 900*time.Millisecond, 3*time.Second
-	})
-	s, l := tr.seen(t)
-	lately := l.Lately.Losses.Clients
-	lately.Outcomes[model.ClientGaveUp] = 0
-	lately.LetIn, lately.Begun = 200, 200
-	lately.Answers = model.ClientAnswers{Known: true, Unanswered: 200}
-	l.Lately.Losses.AbandonedRequests = 100
-	l.Connections.Phases[model.ClientClosed] = l.Connections.Accepted - 60
-	l.Connections.Phases[model.Waiting] = 40
-	l.Connections.Abandoned = l.Connections.Phases[model.ClientClosed]
-	l.Verdict.Cause = model.CauseCPUSaturated
-	l.Verdict.Answer.Do = []model.Step{{Setting: "CPUs that it gets", From: "0.12", To: "0.4", Limit: reading.LimitCPU}}
-	require.Regexp(t, `^with 0.4 CPUs all are served; now (9\d|100) % are turned away$`, saidOf(t, s, l))
-	l.Verdict.Answer.Do = []model.Step{{Text: "Give it more"}, {To: "200", Limit: reading.StageMaxThreads}}
-	require.Empty(t, saidOf(t, s, l), "how much it gets is not known")
 }
