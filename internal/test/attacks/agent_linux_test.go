@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -58,10 +59,16 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// build builds the program where everybody may run it, once a test.
+// programs is the folder of what is built for all tests of this process.
+func programs() string { return filepath.Join(os.TempDir(), fmt.Sprintf("attacks-%d", os.Getpid())) }
+
+// build builds the program where everybody may run it, once for all tests.
 func build(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(public(t), "tcpdiag")
+	program := filepath.Join(programs(), "tcpdiag")
+	if _, err := os.Stat(program); err == nil {
+		return program
+	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", program, "github.com/tcpdiag/tcpdiag/cmd/tcpdiag")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()

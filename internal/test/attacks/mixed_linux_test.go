@@ -125,7 +125,7 @@ func (s *scene) crowdOfOne(ctx context.Context, t *testing.T) func() (asked int,
 	}
 	done := make(chan count, 1)
 	go func() {
-		asked, answered := s.friendAsks(ctx, friend)
+		asked, answered := s.friendAsks(ctx, friend, 24*time.Hour, 1)
 		done <- count{asked, answered}
 	}()
 	return func() (int, float64) { c := <-done; return c.asked, c.answered }

@@ -45,7 +45,7 @@ func hogs() map[string]hog {
 }
 
 // TestLongPort: one address keeps as many connections open as it can, and asks for
-// more, for a minute each in make attacks; others' scrapes, probes and pages are answered.
+// more, for a minute each in the proof; others' scrapes, probes and pages are answered.
 func TestLongPort(t *testing.T) {
 	nettest.Root(t)
 	program, last := build(t), 4*time.Second
@@ -67,14 +67,14 @@ func (h hog) run(t *testing.T, program string, last time.Duration) row {
 		out, err := s.ns.Command("ip", "address", "add", a.String()+"/32", "dev", "lo").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), last)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var opened atomic.Int64
 	for range 200 {
 		go s.keepOpening(ctx, greedy, h, &opened)
 	}
-	asked, answered := s.friendAsks(ctx, friend)
-	require.Greater(t, asked, 10)
+	asked, answered := s.friendAsks(ctx, friend, last, 11)
+	cancel()
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
 	require.NoError(t, err)
 	require.Less(t, len(open), 250, "descriptors of the agent")
@@ -123,7 +123,7 @@ func (h hog) use(ctx context.Context, c net.Conn, request string) {
 }
 
 func (s *scene) dialFrom(ctx context.Context, from netip.Addr) (c net.Conn, err error) {
-	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: 2 * time.Second}
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0)), Timeout: friendWaits()}
 	doErr := netns.Do(s.ns.Path(), func() error {
 		c, err = d.DialContext(ctx, "tcp", agentAddress)
 		return err
@@ -131,10 +131,20 @@ func (s *scene) dialFrom(ctx context.Context, from netip.Addr) (c net.Conn, err 
 	return c, doErr
 }
 
+// friendWaits is how long a friend waits: two seconds where the bounds of time are held, else until a busy machine
+// comes to it.
+func friendWaits() time.Duration {
+	if everything() {
+		return 2 * time.Second
+	}
+	return answered
+}
+
 // friendAsks asks ten times a second, each time on a new connection, and counts the
-// answers that come within two seconds.
-func (s *scene) friendAsks(ctx context.Context, from netip.Addr) (asked int, answered float64) {
-	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{
+// answers. It asks for that long, and at least so often on a slow machine.
+func (s *scene) friendAsks(ctx context.Context, from netip.Addr, last time.Duration, least int) (asked int, answered float64) {
+	end := time.Now().Add(last)
+	client := &http.Client{Timeout: friendWaits(), Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := s.dialFrom(ctx, from)
 			return s.secured(c), err
@@ -156,6 +166,9 @@ func (s *scene) friendAsks(ctx context.Context, from netip.Addr) (asked int, ans
 			if err == nil && response.StatusCode == http.StatusOK {
 				answered++
 			}
+		}
+		if asked+1 >= least && time.Now().After(end) {
+			return asked + 1, answered
 		}
 		select {
 		case <-ctx.Done():
