@@ -43,6 +43,7 @@ type longBurst struct {
 // seven no scrape sees anything: neither a gauge nor a status says it any more.
 func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 	a := artifacts(t)
+	t.Parallel()
 	s := &stack{started: time.Now()}
 	var ports []string
 	for i := range burstServers {

@@ -52,6 +52,7 @@ func TestConfigurationsAreValid(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
+	t.Parallel()
 	for _, file := range glob(t, "tests/*.test.yml") {
 		t.Run(filepath.Base(file), func(t *testing.T) { tool(t, "promtool", "test", "rules", file) })
 	}
