@@ -20,6 +20,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -324,10 +325,11 @@ func TestSysctlsAreReadAgainAfterAWhile(t *testing.T) {
 // Many listeners, samples without end: nothing grows.
 func TestLongTenThousandSamplesLeakNothing(t *testing.T) {
 	l := newLab(t, func(o *Options) { o.MaxListeners = 0 })
-	for range 500 {
+	many := proof.Size(500, 200)
+	for range many {
 		l.listen(t, nettest.ListenOptions{Backlog: 5})
 	}
-	require.Len(t, l.scan(t).Listeners, 500)
+	require.Len(t, l.scan(t).Listeners, many)
 	work := func() {
 		for i := range 10_000 {
 			l.Sample()
