@@ -22,8 +22,7 @@ import (
 // between.
 func snapshotDuring(t *testing.T, ns *nettest.NS, happens func(), args ...string) api.Snapshot {
 	t.Helper()
-	cmd := ns.Command(os.Args[0], append([]string{"snapshot", "--output", "json", "--interval", "7s"}, args...)...)
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, append([]string{"snapshot", "--output", "json", "--interval", "7s"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	cmd.Stderr = os.Stderr

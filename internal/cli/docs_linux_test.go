@@ -26,8 +26,7 @@ func TestDocumentsSnapshots(t *testing.T) {
 		for _, arg := range u.args {
 			args = append(args, replaced.Replace(arg))
 		}
-		cmd := ns.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), mainVariable+"=1")
+		cmd := tcpdiag(ns, args...)
 		out, err := cmd.CombinedOutput()
 		if strings.Contains(strings.Join(args, " "), "--exit-status") {
 			require.Equal(t, 11, cmd.ProcessState.ExitCode(), "%s: %v: %s", u.page, args, out)

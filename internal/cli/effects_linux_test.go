@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"strconv"
 	"sync"
@@ -142,8 +141,7 @@ func lateness(t *testing.T) func() time.Duration {
 // predicted is what the advised change of a limit is said to do.
 func predicted(t *testing.T, ns *nettest.NS, limit string) string {
 	t.Helper()
-	cmd := ns.Command(os.Args[0], "watch", "--output", "json", "--port", "8080", "--max-threads", "4", "--max-connections", "20")
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, "watch", "--output", "json", "--port", "8080", "--max-threads", "4", "--max-connections", "20")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -221,8 +221,7 @@ func TestMCPAsksAgent(t *testing.T) {
 	web := write("web.yml", "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {ops: "+string(hash)+"}\n")
 	client := write("client.yml", "basic_auth: {username: ops, password: swordfish}\ntls_config: {ca_file: cert.pem}\n")
 
-	agent := ns.Command(os.Args[0], "agent", "--port", "18461", "--web.listen-address", processAddress, "--web.config.file", web, "--handshakes", "off")
-	agent.Env = append(os.Environ(), mainVariable+"=1")
+	agent := tcpdiag(ns, "agent", "--port", "18461", "--web.listen-address", processAddress, "--web.config.file", web, "--handshakes", "off")
 	agent.Stderr = t.Output()
 	require.NoError(t, agent.Start())
 	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })

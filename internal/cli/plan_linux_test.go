@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strconv"
 	"testing"
 
@@ -32,8 +31,7 @@ func TestPlanFromAPort(t *testing.T) {
 		"listening again":  {[]string{"--somaxconn", "64"}, 8192 + 64 + 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := ns.Command(os.Args[0], append([]string{"plan", "--requests", "10", "--service-time", "1s", "--from-port", port, "--output", "json"}, tt.args...)...)
-			cmd.Env = append(os.Environ(), mainVariable+"=1")
+			cmd := tcpdiag(ns, append([]string{"plan", "--requests", "10", "--service-time", "1s", "--from-port", port, "--output", "json"}, tt.args...)...)
 			var out, log bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &log
 			require.NoError(t, cmd.Run(), log.String())

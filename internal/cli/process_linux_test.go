@@ -36,6 +36,25 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// tcpdiag is this test's program as tcpdiag, inside a namespace.
+func tcpdiag(ns *nettest.NS, args ...string) *exec.Cmd {
+	cmd := ns.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	return cmd
+}
+
+// begin starts a command, and returns when it has written its first line; it is killed at the end.
+func begin(t *testing.T, cmd *exec.Cmd) io.Reader {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_, err = out.Read(make([]byte, 8))
+	require.NoError(t, err)
+	return out
+}
+
 // process is a tcpdiag that runs, and what it logs.
 type process struct {
 	*exec.Cmd
@@ -64,8 +83,7 @@ func start(t *testing.T, ns *nettest.NS, change func(*exec.Cmd), args ...string)
 	t.Helper()
 	p := &process{done: make(chan error, 1)}
 	args = append([]string{"agent", "--web.listen-address", processAddress}, args...)
-	p.Cmd = ns.Command(os.Args[0], args...)
-	p.Env = append(os.Environ(), mainVariable+"=1")
+	p.Cmd = tcpdiag(ns, args...)
 	p.Stderr, p.Stdout = p, p
 	if change != nil {
 		change(p.Cmd)

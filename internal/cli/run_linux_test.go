@@ -29,8 +29,7 @@ import (
 // runIn is tcpdiag run inside a namespace, with what it wrote to standard output and error.
 func runIn(t *testing.T, ns *nettest.NS, args ...string) (code int, out, log string) {
 	t.Helper()
-	cmd := ns.Command(os.Args[0], append([]string{"run"}, args...)...)
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, append([]string{"run"}, args...)...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -93,18 +92,12 @@ func TestRunCountsClients(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	done := file("done")
-	cmd := ns.Command(os.Args[0], "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "20s", "--fail-on", "losing",
+	cmd := tcpdiag(ns, "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "20s", "--fail-on", "losing",
 		"--json", file("run.json"), "--junit", file("run.xml"), "--markdown", file("run.md"), "--report", file("run.html"), "--",
 		"sh", "-c", "echo started; while ! test -e "+done+"; do sleep 0.1; done")
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	_, err = out.Read(make([]byte, 8)) // its output passes through
-	require.NoError(t, err)
+	begin(t, cmd) // its output passes through
 	ns.Do(func() {
 		nettest.Queue(t, addr, watchedBacklog+1)
 		nettest.Overflow(t, addr, 9)
@@ -167,18 +160,12 @@ func TestRunRepeats(t *testing.T) {
 // the answer is given all the same.
 func TestRunPassesSignals(t *testing.T) {
 	ns := nettest.Namespace(t)
-	cmd := ns.Command(os.Args[0], "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `trap 'echo ended; exit 7' TERM; echo ready; while :; do sleep 0.1; done`)
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `trap 'echo ended; exit 7' TERM; echo ready; while :; do sleep 0.1; done`)
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	buf := make([]byte, 64)
-	_, err = out.Read(buf)
-	require.NoError(t, err)
+	out := begin(t, cmd)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	buf := make([]byte, 64)
 	n, err := out.Read(buf)
 	require.NoError(t, err)
 	require.Equal(t, "ended", strings.TrimSpace(string(buf[:n])))
@@ -192,8 +179,8 @@ func TestRunPassesSignals(t *testing.T) {
 func TestRunOnATerminal(t *testing.T) {
 	ns := nettest.Namespace(t)
 	tty := openTerminal(t, 40, 100)
-	cmd := ns.Command(os.Args[0], "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `n=0; trap 'n=$((n+1)); echo signal $n' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo signals: $n`)
-	cmd.Env = append(os.Environ(), mainVariable+"=1", "NO_COLOR=1")
+	cmd := tcpdiag(ns, "run", "--port", "1", "--settle", "0s", "--", "sh", "-c", `n=0; trap 'n=$((n+1)); echo signal $n' INT; echo ready; i=0; while [ $i -lt 20 ]; do sleep 0.1; i=$((i+1)); done; echo signals: $n`)
+	cmd.Env = append(cmd.Env, "NO_COLOR=1")
 	tty.run(t, cmd)
 	tty.until(t, "ready")
 	tty.press(t, "\x03")
@@ -233,17 +220,11 @@ func TestRunOfARestart(t *testing.T) {
 	server := listen("127.0.0.1:0")
 	addr := server.Addr
 	name, done := filepath.Join(t.TempDir(), "run.json"), filepath.Join(t.TempDir(), "done")
-	cmd := ns.Command(os.Args[0], "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "5s", "--json", name, "--",
+	cmd := tcpdiag(ns, "run", "--port", strconv.Itoa(int(addr.Port())), "--settle", "5s", "--json", name, "--",
 		"sh", "-c", "echo started; while ! test -e "+done+"; do sleep 0.1; done")
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
 	var log bytes.Buffer
 	cmd.Stderr = &log
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	_, err = out.Read(make([]byte, 8))
-	require.NoError(t, err)
+	begin(t, cmd)
 	ns.Do(func() { nettest.Queue(t, addr, 1) })
 	server.Close()
 	ns.Do(func() {
@@ -273,8 +254,7 @@ func TestRunOfARestart(t *testing.T) {
 func TestRunIsEndedBetweenTwo(t *testing.T) {
 	ns := nettest.Namespace(t)
 	name := filepath.Join(t.TempDir(), "run.json")
-	cmd := ns.Command(os.Args[0], "run", "--repeat", "9", "--port", "8080", "--settle", "0", "--json", name, "--", "true")
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, "run", "--repeat", "9", "--port", "8080", "--settle", "0", "--json", name, "--", "true")
 	log, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -296,17 +276,11 @@ func TestRunIsEndedBetweenTwo(t *testing.T) {
 func settling(t *testing.T, ns *nettest.NS, log *os.File) *exec.Cmd {
 	var addr netip.AddrPort
 	ns.Do(func() { addr = nettest.Listen(t, nettest.ListenOptions{Backlog: watchedBacklog}).Addr })
-	cmd := ns.Command(os.Args[0], "run", "--quiet", "--port", strconv.Itoa(int(addr.Port())), "--settle", "1m", "--", "sh", "-c", "echo started; read line; exit 3")
-	cmd.Env = append(os.Environ(), mainVariable+"=1")
+	cmd := tcpdiag(ns, "run", "--quiet", "--port", strconv.Itoa(int(addr.Port())), "--settle", "1m", "--", "sh", "-c", "echo started; read line; exit 3")
 	cmd.Stderr = log
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	_, err = out.Read(make([]byte, 8))
-	require.NoError(t, err)
+	begin(t, cmd)
 	ns.Do(func() { nettest.Queue(t, addr, 2) }) // nobody accepts them
 	time.Sleep(time.Second)
 	_, err = in.Write([]byte("end\n"))

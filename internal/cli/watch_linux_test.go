@@ -39,8 +39,8 @@ func fullListener(t *testing.T) (ns *nettest.NS, addr netip.AddrPort) {
 
 // watchCommand is tcpdiag watch inside the namespace.
 func watchCommand(ns *nettest.NS, addr netip.AddrPort, args ...string) *exec.Cmd {
-	cmd := ns.Command(os.Args[0], append([]string{"watch", "--port", strconv.Itoa(int(addr.Port())), "--interval", "200ms"}, args...)...)
-	cmd.Env = append(os.Environ(), mainVariable+"=1", "TERM=xterm-256color", "NO_COLOR=")
+	cmd := tcpdiag(ns, append([]string{"watch", "--port", strconv.Itoa(int(addr.Port())), "--interval", "200ms"}, args...)...)
+	cmd.Env = append(cmd.Env, "TERM=xterm-256color", "NO_COLOR=")
 	return cmd
 }
 
