@@ -93,11 +93,26 @@ func fewerSteps(s *symptoms.Symptoms) []model.Step {
 	}
 	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
 	in := s.Now.Connector.MaxConnections
-	text := phrase.Sprintf("If neither can be, let fewer wait: %d of the %d requests that wait are of clients that have given up, and are served all the same", gone, reading.WaitingRequests(s.Now))
+	text := "If neither can be, let fewer wait: " + leftInLine(gone, reading.WaitingRequests(s.Now))
 	if in.Value > 0 && to >= in.Value {
 		return nil
 	}
 	return []model.Step{advice.MaxConnectionsSetting().Change(s, in, text, in.Value, to)}
+}
+
+// leftInLine says that gone of all requests that wait are of clients that have left.
+func leftInLine(gone, all int) string {
+	of := phrase.Sprintf("%d of the %d requests that wait", gone, all)
+	switch {
+	case all == 1:
+		of = "the one request that waits"
+	case gone == all:
+		of = phrase.Sprintf("all %d requests that wait", all)
+	}
+	if gone == 1 {
+		return "the client of " + of + " has given up, and it is served all the same"
+	}
+	return "the clients of " + of + " have given up, and these are served all the same"
 }
 
 // beforeCalls is what to find out of the file or the socket that n threads wait for.
