@@ -66,6 +66,17 @@ func TestPlanTextGolden(t *testing.T) {
 	}
 }
 
+// On a terminal the outcome does not scroll away; what is left out is said.
+func TestPlanFitsTheScreen(t *testing.T) {
+	for name, p := range plans(t) {
+		got := string(planText(t, p, render.TextOptions{Width: 80, Height: 24}))
+		require.LessOrEqual(t, strings.Count(got, "\n"), 23, "%s:\n%s", name, got)
+		whole := string(planText(t, p, render.TextOptions{Width: 80, Height: 60}))
+		require.Equal(t, string(planText(t, p, render.TextOptions{Width: 80})), whole, name)
+		require.Equal(t, len(got) < len(whole), strings.Contains(got, "| less shows"), name)
+	}
+}
+
 func TestPlanTextInColour(t *testing.T) {
 	p := plans(t)["a5"]
 	checkGolden(t, "plan_a5_colour.txt", planText(t, p, render.TextOptions{Width: 80, Color: true}))

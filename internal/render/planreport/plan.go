@@ -19,20 +19,49 @@ import (
 )
 
 // Text writes the plan as a screen for people: what happens to the
-// clients, when each stage fills and drains, why, and what would serve all.
+// clients, when each stage fills and drains, why, and what would serve all. On a terminal it
+// leaves out what there is no room for: the outcome would scroll away.
 func Text(w io.Writer, p *plan.Plan, o render.TextOptions) error {
+	s := draw(p, o, whole)
+	for level := withoutChart; o.Height > 0 && s.Height() >= o.Height && level <= withoutZeros; level++ { // the next prompt takes a line
+		s = draw(p, o, level)
+	}
+	return s.Write(w, "plan")
+}
+
+// What is left out of a plan.
+const (
+	whole = iota
+	withoutChart
+	withoutNotes
+	withoutZeros // and without the room for clients, which is that of the stages
+)
+
+func draw(p *plan.Plan, o render.TextOptions, level int) planText {
 	s := planText{term.New(o.Width, o.Color), p}
 	s.head()
 	s.Blank()
-	s.outcomes()
-	s.Blank()
+	s.outcomes(level < withoutZeros)
+	if level < withoutZeros {
+		s.Blank()
+	}
 	s.stages()
 	s.Blank()
-	s.chart()
-	s.Blank()
-	s.notes()
+	if level < withoutChart {
+		s.chart()
+		s.Blank()
+	}
+	if level < withoutNotes {
+		s.notes()
+	}
 	s.smallest()
-	return s.Write(w, "plan")
+	switch level {
+	case withoutChart:
+		s.Paragraph(0, term.Dim.Of(" Each stage over time has no room here: | less shows it"))
+	case withoutNotes, withoutZeros:
+		s.Paragraph(0, term.Dim.Of(" Each stage over time, and why it fails, have no room here: | less shows them"))
+	}
+	return s
 }
 
 // planText is a plan on a screen.
@@ -85,7 +114,7 @@ func planLimit(n int) string {
 }
 
 // outcomes is one bar for each thing that clients may see.
-func (s planText) outcomes() {
+func (s planText) outcomes(all bool) {
 	o := s.p.Outcomes
 	most := lipgloss.Width(phrase.Number(s.p.Input.Requests))
 	for _, row := range []struct {
@@ -99,6 +128,9 @@ func (s planText) outcomes() {
 		{"reset", o.Reset, term.Bad},
 	} {
 		st := row.st
+		if row.n == 0 && !all {
+			continue
+		}
 		if row.n == 0 {
 			st = term.Dim
 		}
@@ -118,7 +150,7 @@ func (s planText) outcomes() {
 			term.Dim.Of("of the served"))
 	}
 	s.Row(term.Label("duration"), planDuration(s.p)...)
-	if s.p.Capacity != nil {
+	if s.p.Capacity != nil && all {
 		s.Row(term.Label("capacity"), term.Text(phrase.Number(*s.p.Capacity)+" clients at once"),
 			term.Dim.Of("= "+phrase.Number(s.p.Input.MaxConnections)+" + backlog "+phrase.Number(s.p.Input.Backlog())+" + 1"))
 	}
