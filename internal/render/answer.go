@@ -114,7 +114,7 @@ func (s AnswerText) step(i int, st *model.Step, level brevity) {
 	}
 	s.Wrapped(answerHead(word, strconv.Itoa(i+1)), answerColumn, spans...)
 	if st.Command != "" {
-		s.command(term.Printable(st.Command))
+		s.Command(commandStart, term.Printable(st.Command))
 	}
 	if st.Effect != "" && level < withoutEffects {
 		s.Paragraph(answerColumn, term.Good.Of("predicted: "+term.Printable(st.Effect)))
@@ -132,13 +132,6 @@ func (s AnswerText) setting(st *model.Step, level brevity) []term.Span {
 		spans = append(spans, term.Dim.Of("("+term.Printable(st.File)+")"))
 	}
 	return spans
-}
-
-// command writes it in one piece, to be copied: it begins further left, or runs
-// beyond the edge, sooner than that it is broken.
-func (s AnswerText) command(text string) {
-	start := max(min(commandStart, s.Width-lipgloss.Width(text)), 0)
-	s.Raw(term.Blanks(start) + term.CommandStyle.Of(text).ANSI(s.Color) + "\n")
 }
 
 // recent says what was lost before, of a listener that loses nothing now: never in red.

@@ -97,11 +97,17 @@ func (s screenText) listener(l *api.RunListener) {
 		s.Row(term.Label("Why"), term.Text(term.Printable(why)))
 	}
 	for i, do := range runDo(l) {
-		name := ""
+		name, command := "", l.Verdict.Answer.Do[i].Command
 		if i == 0 {
 			name = "Do"
 		}
+		if command != "" {
+			do = strings.TrimSuffix(do, " "+command)
+		}
 		s.Row(term.Label(name), term.Text(fmt.Sprintf("%d  ", i+1)), term.Text(term.Printable(do)))
+		if command != "" {
+			s.Command(term.TextColumn, term.Printable(command))
+		}
 	}
 	for _, row := range runFacts(l) {
 		s.Row(term.Label(row[0]), term.Text(term.Printable(row[1])))

@@ -76,6 +76,12 @@ func (s *Screen) Write(w io.Writer, what string) error {
 	return nil
 }
 
+// Command writes it in one piece, to be copied: it begins further left, or runs
+// beyond the edge, sooner than that it is broken.
+func (s *Screen) Command(start int, text string) {
+	s.Raw(Blanks(max(min(start, s.Width-lipgloss.Width(text)), 0)) + CommandStyle.Of(text).ANSI(s.Color) + "\n")
+}
+
 // Blank writes an empty line.
 func (s *Screen) Blank() { s.b.WriteByte('\n') }
 
