@@ -71,29 +71,7 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 // noAnswer says how many of the clients that ended got no answer, and how: "40 of 60 clients of
 // the last 10 s got no answer: 15 never got in, 25 gave up waiting inside".
 func noAnswer(c *model.Clients) string {
-	o := &c.Outcomes
-	// Whoever ended: those let in are counted before they are answered, and answers when they come.
-	ended := c.TurnedAway() + c.Answers.Answered
-	if !c.Answers.Known {
-		ended = c.TurnedAway() + o[model.ClientConnected] + o[model.ClientDelayed]
-	}
-	var ways []string
-	for _, way := range []struct {
-		n   uint64
-		how string
-	}{
-		{o[model.ClientGaveUp], "gave up connecting"},
-		{o[model.ClientStalled], "never got in"},
-		{c.Answers.Unanswered - min(c.Answers.Unanswered, c.Answers.Closed), "gave up waiting inside"},
-		{c.Answers.Closed, phrase.Verb(c.Answers.Closed, "was", "were") + " closed by the server"},
-		{o[model.ClientReset], phrase.Verb(o[model.ClientReset], "was", "were") + " reset"},
-		{o[model.ClientRefused], phrase.Verb(o[model.ClientRefused], "was", "were") + " refused"},
-	} {
-		if way.n > 0 {
-			ways = append(ways, phrase.Number(way.n)+" "+way.how)
-		}
-	}
-	open := c.Trying()
+	ended, ways, open := Ended(&c.ClientTotals), Ways(&c.ClientTotals), c.Trying()
 	who := phrase.Number(c.TurnedAway()) + " of " + phrase.Count(ended, "client") + " "
 	switch {
 	case c.TurnedAway() < ended:
@@ -113,6 +91,36 @@ func noAnswer(c *model.Clients) string {
 		out += "; " + phrase.Number(open) + " more " + phrase.Verb(open, "is", "are") + " still trying"
 	}
 	return phrase.Capital(out) + unsure(c, true)
+}
+
+// Ended are the clients that were turned away or answered: those let in are counted before they are answered,
+// and answers when they come. Where answers are not seen, who was let in counts for one.
+func Ended(t *model.ClientTotals) uint64 {
+	if !t.Answers.Known {
+		return t.TurnedAway() + t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
+	}
+	return t.TurnedAway() + t.Answers.Answered
+}
+
+// Ways are those in which clients were turned away, with how many: "15 never got in", "25 gave up waiting inside".
+func Ways(t *model.ClientTotals) (out []string) {
+	o, a := &t.Outcomes, &t.Answers
+	for _, way := range []struct {
+		n   uint64
+		how string
+	}{
+		{o[model.ClientGaveUp], "gave up connecting"},
+		{o[model.ClientStalled], "never got in"},
+		{a.Unanswered - min(a.Unanswered, a.Closed), "gave up waiting inside"},
+		{a.Closed, phrase.Verb(a.Closed, "was", "were") + " closed by the server"},
+		{o[model.ClientReset], phrase.Verb(o[model.ClientReset], "was", "were") + " reset"},
+		{o[model.ClientRefused], phrase.Verb(o[model.ClientRefused], "was", "were") + " refused"},
+	} {
+		if way.n > 0 {
+			out = append(out, phrase.Number(way.n)+" "+way.how)
+		}
+	}
+	return out
 }
 
 // inFront joins the clients to what comes behind them. A few words are one sentence with

@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 130
+	MaxSeriesPerListener = 131
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -49,6 +49,7 @@ type listenerMetrics struct {
 	outcomes       *metric
 	turnedAway     *metric
 	unanswered     *metric
+	answered       *metric
 	delays         *metric
 	firstResponse  *metric
 	usedRatio      *metric
@@ -129,6 +130,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"listener", "netns", "outcome"),
 		turnedAway: c.counter("tcpdiag_listener_clients_turned_away_total",
 			"Clients that got no answer: gave_up, stalled and reset of tcpdiag_listener_clients_total, and the unanswered where they are known; absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
+			"listener", "netns"),
+		answered: c.counter("tcpdiag_listener_clients_answered_total",
+			"Clients that were let in, sent something and received something: with those turned away all that came for an answer and have ended. Absent where the server's first byte is no answer (TLS, HTTP/2) and where handshakes are not followed.",
 			"listener", "netns"),
 		unanswered: c.counter("tcpdiag_listener_clients_unanswered_total",
 			"Clients that were let in, sent something and received nothing until they left: read timeouts inside; absent where the server's first byte is no answer (TLS, HTTP/2) and where handshakes are not followed.",
@@ -269,6 +273,7 @@ func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
 	}
 	e.value(c.catalogue.listener.turnedAway, ls, float64(t.TurnedAway()))
 	if t.Answers.Known {
+		e.value(c.catalogue.listener.answered, ls, float64(t.Answers.Answered))
 		e.value(c.catalogue.listener.unanswered, ls, float64(t.Answers.Unanswered))
 	}
 	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start

@@ -2,7 +2,9 @@ package story
 
 import (
 	"fmt"
+	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -38,7 +40,8 @@ func (s *Story) what() string {
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0 && sum.Undecided() > 0:
 		return "At least " + phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more " + s.undecided() + "."
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0:
-		return phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end
+		who, how := s.turnedAway()
+		return who + " got no answer from" + at + end + how
 	case packets > 0:
 		return phrase.Count(packets, "packet") + " of clients " + phrase.Verb(packets, "was", "were") + " dropped at" + at + end
 	case resets > 0:
@@ -47,6 +50,20 @@ func (s *Story) what() string {
 		return "Clients were refused, nothing listened on" + at + end
 	}
 	return "Clients waited, and nothing was lost, at" + at + end
+}
+
+// turnedAway says of how many clients how many were turned away, "40 of 60 clients", and how: " 15 never got in, 25
+// gave up waiting inside." Only the number is known where the counts of the last frame are not those of the summary.
+func (s *Story) turnedAway() (who, how string) {
+	n, c := *s.Summary.TurnedAway, s.Counted.Clients
+	who = phrase.Count(n, "client")
+	if c == nil || c.TurnedAway() != n {
+		return who, ""
+	}
+	if ended := diagnosis.Ended(c); ended > n {
+		who = phrase.Number(n) + " of " + phrase.Count(ended, "client")
+	}
+	return who, " " + phrase.Capital(strings.Join(diagnosis.Ways(c), ", ")) + "."
 }
 
 // undecided says until when some clients had no answer.

@@ -31,8 +31,8 @@ func TestClientsOfAStory(t *testing.T) {
 	only.Outcomes[model.ClientConnected] = 1
 	require.Contains(t, (&Story{Counted: recording.Counted{Clients: only}}).Clients(), "By their handshakes: 1 client was let in at once; 0 packets dropped.")
 
-	c.Answers = model.ClientAnswers{Known: true, Answered: 4, Checks: 28}
-	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up connecting, 6 were let in after 1 to 3 s"+end+" 28 of those let in were checks: they asked for nothing.")
+	c.LetIn, c.Answers = 32, model.ClientAnswers{Known: true, Answered: 4, Checks: 28}
+	require.Contains(t, s.Clients(), "By their handshakes: 8 clients gave up connecting, 6 were let in after 1 to 3 s"+end+" 4 of the 32 let in had an answer. 28 of those let in were checks: they asked for nothing.")
 }
 
 // The moment in which a listener closed with clients in its queue is worse than

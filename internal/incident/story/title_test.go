@@ -60,8 +60,15 @@ func TestTitleIsOfTheWholeLength(t *testing.T) {
 	s.settle()
 	require.Equal(t, full, s.Worst.Listener.Verdict.Cause)
 	answer := s.Answer()
-	require.Equal(t, "40 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s.", answer.What)
+	require.Equal(t, "40 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 40 gave up connecting.", answer.What)
 	require.Equal(t, "It is max_connections.", answer.Why)
+
+	c := s.Counted.Clients // 60 clients of a patience of 12 s
+	c.Outcomes = [model.NumClientOutcomes]uint64{model.ClientConnected: 26, model.ClientDelayed: 19, model.ClientStalled: 15}
+	c.LetIn, c.Answers = 45, model.ClientAnswers{Known: true, Answered: 20, Unanswered: 25}
+	require.Equal(t, "40 of 60 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 15 never got in, 25 gave up waiting inside.", s.Answer().What)
+	*s.Summary.TurnedAway = 41
+	require.Equal(t, "41 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s.", s.Answer().What, "of which frame the counts are is not known")
 }
 
 // Where nothing was lost it is the cause that lasted.

@@ -159,6 +159,9 @@ func (s *Story) counted(c *model.ClientTotals) string {
 	add(c.Outcomes[model.ClientConnected], "was let in at once", "were let in at once")
 	add(c.Outcomes[model.ClientHalfOpen], "apparently did not answer the SYN-ACK", "apparently did not answer the SYN-ACK")
 	out := "By their handshakes: " + strings.Join(parts, ", ") + "; " + phrase.Count(s.Counted.Packets(), "packet") + " dropped."
+	if a := &c.Answers; a.Known && a.Answered > 0 && a.Answered <= c.LetIn {
+		out += phrase.Sprintf(" %d of the %d let in had an answer.", a.Answered, c.LetIn)
+	}
 	if n := c.Answers.Checks; n > 0 {
 		out += " " + phrase.Number(n) + " of those let in " + phrase.Verb(n, "was a check: it", "were checks: they") + " asked for nothing."
 	}

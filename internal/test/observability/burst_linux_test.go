@@ -119,7 +119,7 @@ func TestLongBurstsBetweenRareScrapes(t *testing.T) {
 
 // turnedAway is the number of clients in an alert's text, 0 without one.
 func turnedAway(annotations map[string]string) (n int) {
-	if said := regexp.MustCompile(`^([1-9]\d*) clients? got no answer in the last 3 minutes`).FindStringSubmatch(annotations["description"]); said != nil {
+	if said := regexp.MustCompile(`^([1-9]\d*)(?: of \d+)? clients? got no answer in the last 3 minutes`).FindStringSubmatch(annotations["description"]); said != nil {
 		n, _ = strconv.Atoi(said[1])
 	}
 	return n
