@@ -116,7 +116,8 @@ func (p Pair) ThreadsExhausted(l *model.Listener) bool {
 		return true
 	}
 	_, counted := poolAtMax(l)
-	return counted && float64(waiting) >= max(2, p.T.ThreadsBacklog*float64(most))
+	between := seen && busy > 0 && busy == most-1 // one thread is on its way from one request to the next: a quarter of four
+	return (counted || between) && float64(waiting) >= max(2, p.T.ThreadsBacklog*float64(most))
 }
 
 // ExecutorNearLimit reports whether the executor's bounded queue is full or nearly

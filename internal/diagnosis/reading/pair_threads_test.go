@@ -1,0 +1,33 @@
+package reading
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// A thread between two requests is a quarter of four: where many wait it does not show that threads are free. Of a pool whose
+// threads are not counted one that is missing is all that it may be.
+func TestThreadsExhaustedBetweenTwoRequests(t *testing.T) {
+	for name, c := range map[string]struct {
+		most, busy, waiting int
+		want                bool
+	}{
+		"all are busy":               {4, 4, 1, true},
+		"one is between two of them": {4, 3, 16, true},
+		"one is free, and one waits": {4, 3, 1, false},
+		"two are free":               {4, 2, 16, false},
+		"the only one is free":       {1, 0, 16, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &model.Listener{
+				Connector:   &model.Connector{MaxThreads: &model.Setting[int]{Value: c.most}},
+				Connections: &model.Connections{Accepted: c.busy + c.waiting},
+			}
+			l.Connections.Phases[model.InService], l.Connections.Phases[model.Waiting] = c.busy, c.waiting
+			require.Equal(t, c.want, Pair{Now: l, T: DefaultThresholds()}.ThreadsExhausted(l))
+		})
+	}
+}
