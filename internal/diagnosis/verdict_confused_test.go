@@ -390,6 +390,7 @@ func scenariosStalls() []scenario {
 
 // Limits that nobody knows, one snapshot only, and load that is no problem.
 func scenariosUnknown() []scenario {
+	byHand := func(l *model.Listener) { l.Process.Comm, l.Connector.Server = "demo-server", "other" }
 	nginx := func(l *model.Listener) { l.Process.Comm, l.Connector = "nginx", &model.Connector{Server: "other"} }
 	https := func(l *model.Listener) { l.Connector.TLS = true }
 	noConnectionLimit := func(l *model.Listener) { l.Connector.MaxConnections = nil }
@@ -445,6 +446,10 @@ func scenariosUnknown() []scenario {
 		{
 			name: "nginx with a full queue", status: saturated, chain: chainOf(acceptQueue),
 			now: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second), before: tomcat(1, 1, 511).do(nginx).inService(700).queue(512, time.Second),
+		},
+		{
+			name: "a server of no known kind accepts nobody, and its limits were given by hand: it has no JVM that could be asked", status: saturated, chain: chainOf(acceptQueue),
+			now: tomcat(1, 20, 5).do(byHand).queue(6, 22*time.Second), before: tomcat(1, 20, 5).do(byHand).queue(6, 21*time.Second),
 		},
 		{
 			name: "a single look", status: saturated, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),

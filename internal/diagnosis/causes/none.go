@@ -76,7 +76,7 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 // whyUnknown is what is missing.
 func whyUnknown(s *symptoms.Symptoms) string {
 	switch {
-	case !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name:
+	case otherServer(s) && reading.ConnectionLimit(s.Now) != reading.LimitKnown:
 		return ": the limits of " + reading.ServerName(s.Now) + " are not known"
 	case reading.Inexact(s.Now):
 		return ": not all connections could be counted"
@@ -92,6 +92,17 @@ func whyUnknown(s *symptoms.Symptoms) string {
 	return " while maxConnections is not known"
 }
 
+// otherServer: what listens is none of the servers whose limits are known.
+func otherServer(s *symptoms.Symptoms) bool {
+	return !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name
+}
+
+// noJVM: what listens has no JVM that could be asked.
+func noJVM(s *symptoms.Symptoms) bool {
+	p := s.Now.Process
+	return otherServer(s) && p != nil && p.Comm != "" && !model.IsJVM(p.Comm)
+}
+
 // unknownSteps are what to look at where the limit behind a full stage is not known.
 func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	switch {
@@ -100,6 +111,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 			advice.Action("Read the application's log of that time: why it was stopped or started"),
 			advice.Action("Before a restart, take the instance out of the load balancer, and give it back when it answers (a readiness probe by HTTP)"),
 		}
+	case noJVM(s) && (s.OnlyUnanswered() || s.LongUnanswered() || s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
+		return seeOther(s)
 	case s.OnlyUnanswered() || s.LongUnanswered():
 		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case s.FailsUnseen(), onlyRepeated(s):
@@ -110,8 +123,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return unacknowledgedSteps()
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
-	case !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name:
-		return []model.Step{advice.Action("See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has")}
+	case otherServer(s):
+		return seeOther(s)
 	case reading.Inexact(s.Now):
 		return []model.Step{advice.Command("Look again: not all connections could be counted", again(s, ""))}
 	case reading.SlotsUncounted(s.Now):
@@ -120,6 +133,10 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.Command("Look for longer, while it happens: of the moments at which packets were dropped too little could be read", again(s, " --interval 10s"))}
 	}
 	return []model.Step{advice.Command("Give the limits that could not be found", again(s, " --max-connections N --max-threads N"))}
+}
+
+func seeOther(s *symptoms.Symptoms) []model.Step {
+	return []model.Step{advice.Action("See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has")}
 }
 
 // unacknowledgedSteps are what to do about clients from which nothing comes back.
