@@ -21,7 +21,7 @@ const recorded = "testdata/incident.tcpdiag"
 func TestReportOfARecording(t *testing.T) {
 	var out bytes.Buffer
 	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", recorded}, &out, &out), out.String())
-	for _, want := range []string{"What happened", "became losing", "max_connections", "What clients saw", "Connect timeouts", "Settings in force", "Raising maxConnections", "the agent was killed"} {
+	for _, want := range []string{" What 73 packets of clients were dropped at 127.0.0.1:43949 on demo-1: 2026-11-22 05:26:17 UTC, for 8.8 s, until the agent was killed. Why 1 client", " Do 1 Threads first", "What happened", "became losing", "max_connections", "What clients saw", "Connect timeouts", "Settings in force", "Raising maxConnections", "the agent was killed"} {
 		require.Contains(t, strings.Join(strings.Fields(out.String()), " "), want)
 	}
 	page := filepath.Join(t.TempDir(), "incident.html")

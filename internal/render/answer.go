@@ -35,6 +35,10 @@ func (s AnswerText) all(level brevity) {
 	}
 	s.part("What", term.Bold.Of(term.Printable(what)))
 	s.recent()
+	s.whyAndDo(a, level)
+}
+
+func (s AnswerText) whyAndDo(a *model.Answer, level brevity) {
 	if a.Why != "" {
 		s.part("Why", term.Text(term.Printable(a.Why)))
 	}

@@ -20,6 +20,7 @@ func Incident(w io.Writer, s *story.Story, o TextOptions) error {
 		sc.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of(text))
 	}
 	about := incidentText{sc}
+	about.answer(s)
 	about.section("What happened", s.Happened())
 	about.section("What was lost", s.Lost())
 	about.section("What clients saw", s.Clients())
@@ -36,6 +37,15 @@ func Incident(w io.Writer, s *story.Story, o TextOptions) error {
 
 // incidentText is what a recording says, on a screen.
 type incidentText struct{ *term.Screen }
+
+// answer is that of its whole length.
+func (s incidentText) answer(of *story.Story) {
+	a := of.Answer()
+	text := AnswerText{Screen: s.Screen, L: &of.Worst.Listener}
+	s.Blank()
+	text.part("What", term.Bold.Of(term.Printable(a.What)))
+	text.whyAndDo(&a, whole)
+}
 
 func (s incidentText) section(title string, lines []string) {
 	if len(lines) == 0 {
