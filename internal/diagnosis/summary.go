@@ -22,14 +22,16 @@ func (j *judge) summary(v model.Verdict) string {
 	case model.StatusDown:
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
-		if j.s.Losses().DroppedPackets == 0 && j.s.ResetInQueue() == 0 { // who failed stands in front of it, see AddClients
-			if who := words.LocalTrying(j.s); who != "" {
-				return who + j.reason(v) + "."
-			}
-			return phrase.Capital(j.whyFailed(v)) + "."
+		who, dropped := words.LocalClients(j.s), j.s.Losses().DroppedPackets > 0 || j.s.ResetInQueue() > 0
+		why := phrase.Capital(j.whyFailed(v)) // who failed stands in front of it, see AddClients
+		if who != "" {
+			why = who + j.reason(v)
+		}
+		if !dropped {
+			return why + "."
 		}
 		if v.Cause == model.CauseBeforeListener {
-			return phrase.Capital(j.whyFailed(v)) + "; before that " + j.lossPhrase() + " by the listener."
+			return why + "; before that " + j.lossPhrase() + " by the listener."
 		}
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."
 	case model.StatusSaturated:

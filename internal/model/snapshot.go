@@ -131,16 +131,24 @@ const (
 	RulesRead  = "nftables_rules_read"
 )
 
+// The counter of the clients of the namespace itself that a reset has refused at an address has a name that begins with
+// RefusedPrefix; RefusedMissed counts how often the kernel has not reported all of them, and is not there where they are not read.
+const (
+	RefusedPrefix = "refused "
+	RefusedMissed = "refused_missed"
+)
+
 // Sub returns c - base for every counter that both have; a counter that went
-// backwards (another namespace under the same number) counts from zero, as does that of a
-// rule that base has not, though it has all of its time.
+// backwards (another namespace under the same number) counts from zero, as do that of a
+// rule and that of an address that base has not, though it has all of its time.
 func (c Counters) Sub(base Counters) Counters {
 	out := make(Counters, len(c))
 	_, read := base[RulesRead]
+	_, heard := base[RefusedMissed]
 	for name, v := range c {
 		b, ok := base[name]
 		switch {
-		case !ok && read && strings.HasPrefix(name, RulePrefix):
+		case !ok && (read && strings.HasPrefix(name, RulePrefix) || heard && strings.HasPrefix(name, RefusedPrefix)):
 			out[name] = v // it was made since
 		case !ok:
 		case v >= b:

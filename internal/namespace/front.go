@@ -2,19 +2,24 @@ package namespace
 
 import (
 	"errors"
+	"maps"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
 // front counts what is lost in front of the listeners of a namespace: by its connection
-// tracking and by the rules of its netfilter. What may not be read, or is not there, is
+// tracking and by the rules of its netfilter, and whom of its own clients a reset refuses. What may not be read, or is not there, is
 // left out: no counter says then what loses clients there.
 type front struct {
 	conntrack *netstat.ConntrackFile
 	filter    *netns.Filter
 	asked     bool // conntrack has no file: filter is asked for it
+	refused   refused
 }
 
 // open is for the inside of the namespace.
@@ -26,9 +31,13 @@ func (f *front) open(proc hostproc.FS) {
 	if f.filter, err = netns.OpenFilter(); err != nil {
 		f.filter = nil
 	}
+	if !netns.PacketsReadable() {
+		f.refused.open()
+	}
 }
 
 func (f *front) read(out map[string]uint64) {
+	f.refused.read(out, time.Now())
 	if f.conntrack != nil && f.conntrack.Read(out) != nil {
 		f.asked = true
 	}
@@ -53,6 +62,80 @@ func (f *front) close() error {
 	if f.filter != nil {
 		errs = append(errs, f.filter.Close())
 	}
+	errs = append(errs, f.refused.close())
 	*f = front{}
 	return errors.Join(errs...)
+}
+
+// refused counts the clients of a namespace that a reset refuses at one of its own addresses, for who may not follow
+// their handshakes. The kernel makes a message for each socket that it frees as long as somebody listens, so
+// that nobody does where no client has failed for a while (AttemptFails).
+type refused struct {
+	heard   *sockdiag.Refusals
+	resting bool
+	counts  map[string]uint64 // by model.RefusedPrefix and the address
+	missed  uint64
+	fails   uint64    // AttemptFails
+	failed  time.Time // when it had moved
+}
+
+const (
+	// mostRefusing is at how many addresses they are counted.
+	mostRefusing = 64
+	// refusedRest is for how long no client has failed when nobody listens any more.
+	refusedRest = 10 * time.Second
+)
+
+func (r *refused) open() {
+	if heard, err := sockdiag.ListenRefusals(); err == nil {
+		*r = refused{heard: heard, counts: make(map[string]uint64)}
+	}
+}
+
+func (r *refused) read(out map[string]uint64, now time.Time) {
+	if r.heard == nil {
+		return
+	}
+	missed, err := r.heard.Read(r.take)
+	if fails := out["AttemptFails"]; fails != r.fails || r.failed.IsZero() {
+		r.fails, r.failed = fails, now
+	}
+	if calm := now.Sub(r.failed) >= refusedRest; calm != r.resting {
+		r.resting = calm
+		if calm {
+			err = errors.Join(err, r.heard.Rest())
+		} else {
+			missed, err = true, errors.Join(err, r.heard.Resume())
+		}
+	}
+	if err != nil {
+		_ = r.close() // it is as where they cannot be heard of
+		return
+	}
+	if missed {
+		r.missed++
+	}
+	maps.Copy(out, r.counts)
+	out[model.RefusedMissed] = r.missed
+}
+
+// take counts one. Towards an address of this host the kernel takes the same address as the source.
+func (r *refused) take(s *sockdiag.Socket) {
+	to := s.RemoteAddress()
+	if !to.Addr().IsLoopback() && to.Addr() != s.LocalAddress().Addr() {
+		return
+	}
+	name := model.RefusedPrefix + to.String()
+	if _, ok := r.counts[name]; ok || len(r.counts) < mostRefusing {
+		r.counts[name]++
+	}
+}
+
+func (r *refused) close() error {
+	heard := r.heard
+	*r = refused{}
+	if heard == nil {
+		return nil
+	}
+	return heard.Close()
 }

@@ -106,3 +106,9 @@ func localRoute(m *syscall.NetlinkMessage) (netip.Prefix, bool) {
 	p, err := to.Prefix(int(m.Data[bits]))
 	return p, err == nil
 }
+
+// PacketsReadable reports whether packet sockets may be had in the network namespace of the calling thread (CAP_NET_RAW).
+func PacketsReadable() bool {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0) // of no protocol: it receives nothing
+	return err == nil && unix.Close(fd) == nil
+}

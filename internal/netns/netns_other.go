@@ -13,6 +13,9 @@ func LocalAddresses() ([]netip.Prefix, error) { return nil, ErrNotSupported }
 // MissingAddresses answers ErrNotSupported.
 func MissingAddresses([]netip.Addr) ([]netip.Addr, error) { return nil, ErrNotSupported }
 
+// PacketsReadable is false.
+func PacketsReadable() bool { return false }
+
 // Devices answers ErrNotSupported.
 func Devices() (map[uint32]string, error) { return nil, ErrNotSupported }
 

@@ -71,6 +71,15 @@ func (s *Socket) decode(body []byte) error {
 	return nil
 }
 
+// Refused reports whether a socket that the kernel has freed was a client's that a reset has refused: segments came and went,
+// and none acknowledged its SYN. Who has asked by a connect that blocks has its port cleared by then (tcp_disconnect), and
+// an ICMP message leaves nothing that shows it.
+func (s *Socket) Refused() bool {
+	i := &s.Info
+	return s.State == Close && s.Remote.Port() != 0 && s.HasInfo && i.HasBytes() &&
+		i.SegsOut > 0 && i.SegsIn > 0 && i.BytesAcked == 0 && i.BytesReceived == 0 && i.RTT == 0
+}
+
 // State is a socket's TCP state with the kernel's numbers (net/tcp_states.h).
 type State uint8
 

@@ -1,6 +1,8 @@
 package symptoms
 
 import (
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -56,6 +58,25 @@ func (s *Symptoms) LocalTrying() uint64 {
 		n -= b.Length
 	}
 	return uint64(max(n, 0))
+}
+
+// LocalRefused are those of the listener's own network namespace that a reset has refused at an address of the listener, where no
+// handshakes are followed: their sockets show it as they end. Only where they are far more than the resets that
+// TCP itself has sent there (OutRsts), which a rule's are not: before the port had a listener, TCP refused them.
+func (s *Symptoms) LocalRefused() (n uint64) {
+	if s.Losses().Clients != nil || !s.Now.Listening() || s.Closed != nil || s.Before == nil {
+		return 0
+	}
+	for name, refused := range s.Delta {
+		at, ok := strings.CutPrefix(name, model.RefusedPrefix)
+		if a, err := netip.ParseAddrPort(at); ok && err == nil && a.Port() == s.Now.Port && covers(s.Now, a.Addr()) {
+			n += refused
+		}
+	}
+	if own, known := s.Delta["OutRsts"]; !known || n < leftLeast || n <= 2*own {
+		return 0
+	}
+	return n
 }
 
 // clientsBefore are those of the snapshot before, nil where they are not known.
@@ -283,7 +304,7 @@ func (s *Symptoms) Refused() uint64 {
 	if c := s.Clients(); c != nil && s.Now.Listening() {
 		return c.Outcomes[model.ClientRefused]
 	}
-	return 0
+	return s.LocalRefused()
 }
 
 // Rejected means that clients were refused at an address that was listened on all the time: something in between
@@ -299,7 +320,8 @@ func (s *Symptoms) MostlyRejected() bool {
 }
 
 func (s *Symptoms) rejected() bool {
-	return s.Refused() > 0 && !s.Clients().RefusedBefore && s.Closed == nil && s.Before != nil && Covers(s.Now, s.Clients())
+	c := s.Clients()
+	return s.Refused() > 0 && (c == nil || !c.RefusedBefore) && s.Closed == nil && s.Before != nil && Covers(s.Now, c)
 }
 
 // RefusedEarlier means that all who were turned away were refused before it listened.
@@ -383,10 +405,11 @@ func (s *Symptoms) Open() int {
 // Covers reports whether a listener takes connections to the address at which the latest
 // client was refused; true where that is not known.
 func Covers(l *model.Listener, c *model.Clients) bool {
-	if c == nil || !c.RefusedAt.IsValid() {
-		return true
-	}
-	asked, has := c.RefusedAt.Addr().Unmap(), l.ID.Address.Addr()
+	return c == nil || !c.RefusedAt.IsValid() || covers(l, c.RefusedAt.Addr().Unmap())
+}
+
+func covers(l *model.Listener, asked netip.Addr) bool {
+	has := l.ID.Address.Addr()
 	switch {
 	case !has.IsUnspecified():
 		return asked == has

@@ -65,13 +65,24 @@ func CPU(s *symptoms.Symptoms, c model.Cause) string {
 	return "the process's threads waited for a CPU"
 }
 
-// LocalTrying says how many clients of the same network namespace have no answer, "" for none.
-func LocalTrying(s *symptoms.Symptoms) string {
-	n := s.LocalTrying()
-	if n == 0 {
+// LocalClients says how many clients of the same network namespace fail, as their sockets show it; "" for none.
+func LocalClients(s *symptoms.Symptoms) string {
+	trying, refused := s.LocalTrying(), s.LocalRefused()
+	switch {
+	case refused == 0 && trying == 0:
 		return ""
+	case refused == 0:
+		return phrase.Sprintf("%s %s still trying to connect", phrase.Count(trying, "local client"), phrase.Verb(trying, "is", "are"))
 	}
-	return phrase.Sprintf("%s %s still trying to connect", phrase.Count(n, "local client"), phrase.Verb(n, "is", "are"))
+	who := phrase.Count(refused, "local client")
+	if s.Delta[model.RefusedMissed] > 0 {
+		who = "At least " + who
+	}
+	who += " were refused" + InInterval(s)
+	if trying > 0 {
+		who += phrase.Sprintf(", %d %s still trying", trying, phrase.Verb(trying, "is", "are"))
+	}
+	return who
 }
 
 // InInterval is the time of what was lost, as the end of a clause.
