@@ -39,7 +39,7 @@ func (j *judge) what(v model.Verdict) string {
 	case model.StatusDown:
 		return phrase.Sentences(j.queueResetsPhrase(), phrase.Sprintf("Clients that connect to port %v are refused.", j.s.Now.Port))
 	case model.StatusLosing:
-		if who := words.LocalClients(j.s); who != "" {
+		if who := j.localClients(v); who != "" {
 			return who + "."
 		}
 		lost := j.s.Losses()

@@ -51,7 +51,7 @@ func (j *judge) reason(v model.Verdict) string {
 	full := ""
 	switch {
 	case v.Status != model.StatusLosing:
-	case j.s.QueueFull:
+	case j.s.QueueFull && v.Cause != model.CauseBeforeListener: // who is lost in front of the listener does not stand before its queue
 		full = ": " + words.Queue(j.s)
 	case v.Cause == model.CauseNone && j.s.Losses().DroppedPackets > 0:
 		full = " at a full accept queue"

@@ -22,12 +22,11 @@ func (j *judge) summary(v model.Verdict) string {
 	case model.StatusDown:
 		return j.summaryDown(v.Cause)
 	case model.StatusLosing:
-		who, dropped := words.LocalClients(j.s), j.s.Losses().DroppedPackets > 0 || j.s.ResetInQueue() > 0
 		why := phrase.Capital(j.whyFailed(v)) // who failed stands in front of it, see AddClients
-		if who != "" {
+		if who := j.localClients(v); who != "" {
 			why = who + j.reason(v)
 		}
-		if !dropped {
+		if !j.lost() {
 			return why + "."
 		}
 		if v.Cause == model.CauseBeforeListener {
@@ -38,6 +37,17 @@ func (j *judge) summary(v model.Verdict) string {
 		return j.summarySaturated(v)
 	}
 	return j.summaryOK()
+}
+
+// lost: packets or clients were, at the listener.
+func (j *judge) lost() bool { return j.s.Losses().DroppedPackets > 0 || j.s.ResetInQueue() > 0 }
+
+// localClients are those that the cause accounts for, "" for none.
+func (j *judge) localClients(v model.Verdict) string {
+	if j.lost() && v.Cause != model.CauseBeforeListener {
+		return ""
+	}
+	return words.LocalClients(j.s)
 }
 
 // whyFailed is why clients fail though no packet was dropped.

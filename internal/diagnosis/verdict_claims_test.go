@@ -106,6 +106,13 @@ func moved(counter string, n uint64) func(*symptoms.Input) {
 	return func(e *symptoms.Input) { e.Delta[counter] = n }
 }
 
+// refusedLocally: so many clients of the namespace itself were refused by a reset at an address, and TCP has sent so many resets there.
+func refusedLocally(at string, n, own uint64) func(*symptoms.Input) {
+	return func(e *symptoms.Input) {
+		e.Delta[model.RefusedPrefix+at], e.Delta[model.RefusedMissed], e.Delta["OutRsts"] = n, 0, own
+	}
+}
+
 // theDead is a server of 5 threads at its limit of 100 connections, in most of which nobody
 // waits for an answer any more.
 func theDead() look {
@@ -538,6 +545,61 @@ func scenariosClaims() []scenario {
 		{
 			name: "handshakes are followed, and local clients' SYNs have no answer at the moment", status: ok,
 			now: fresh().do(stillTry(3)).do(localTrying(3, 0)), before: fresh(),
+		},
+		{
+			name: "no handshakes are followed, and local clients are refused", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(localTrying(2, 0)), before: fresh(), change: refusedLocally("127.0.0.1:8080", 51, 9),
+		},
+		{
+			name: "more of them than the kernel has kept", status: losing, cause: model.CauseBeforeListener,
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) {
+				refusedLocally("127.0.0.1:8080", 180, 0)(e)
+				e.Delta[model.RefusedMissed] = 1
+			},
+		},
+		{
+			name: "local clients are refused, and the listener dropped a few packets", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue),
+			now: fresh().lost(model.CauseSlowAccept, syn, 9), before: fresh(), change: refusedLocally("127.0.0.1:8080", 51, 0),
+		},
+		{
+			name: "local clients are refused, and the listener dropped many packets", status: losing, cause: model.CauseSlowAccept, chain: chainOf(acceptQueue),
+			now: fresh().lost(model.CauseSlowAccept, syn, 30), before: fresh(), change: refusedLocally("127.0.0.1:8080", 51, 0),
+		},
+		{
+			name: "local clients are refused, and those that had been let in fill the accept queue", status: losing, cause: model.CauseBeforeListener, chain: chainOf(acceptQueue),
+			now: fresh().queue(11, time.Second), before: fresh().queue(11, time.Second), change: refusedLocally("127.0.0.1:8080", 51, 0),
+		},
+		{
+			name: "local clients are refused by TCP itself, before it listened", status: ok,
+			now: fresh(), before: fresh(), change: refusedLocally("127.0.0.1:8080", 51, 51),
+		},
+		{
+			name: "local clients are refused, and how many resets TCP has sent is not known", status: ok,
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) {
+				refusedLocally("127.0.0.1:8080", 51, 0)(e)
+				delete(e.Delta, "OutRsts")
+			},
+		},
+		{
+			name: "two local clients are refused", status: ok, now: fresh(), before: fresh(), change: refusedLocally("127.0.0.1:8080", 2, 0),
+		},
+		{
+			name: "local clients are refused at another address than the listener's", status: ok,
+			now: fresh().do(here), before: fresh().do(here), change: refusedLocally("10.0.0.2:8080", 51, 0),
+		},
+		{
+			name: "local clients are refused at another port", status: ok, now: fresh(), before: fresh(), change: refusedLocally("127.0.0.1:8081", 51, 0),
+		},
+		{
+			name: "local clients were refused, and the listener had closed meanwhile", status: ok,
+			now: fresh(), before: fresh(), change: func(e *symptoms.Input) {
+				refusedLocally("127.0.0.1:8080", 51, 0)(e)
+				e.Closed = &model.Closed{Ago: time.Second}
+			},
+		},
+		{
+			name: "handshakes are followed, and show no client that was refused", status: ok,
+			now: fresh().do(outcome(model.ClientConnected, 9)), before: fresh(), change: refusedLocally("127.0.0.1:8080", 51, 0),
 		},
 		{
 			name: "SYNs that nothing has answered at the moment", status: ok,

@@ -36,7 +36,7 @@ func beforeListener() Cause {
 				if s.LocalRefused() > 0 {
 					own = phrase.Sprintf("TCP itself has sent %s there meanwhile (OutRsts)", phrase.Count(s.Delta["OutRsts"], "reset"))
 				}
-				return words.Join(phrase.Sprintf("%s of them were refused, while there was a listener, which refuses nobody", phrase.Number(s.Refused())), own, droppoints.Where(s), words.QueueNumbers(s))
+				return words.Join(words.RefusedAtLeast(s)+phrase.Number(s.Refused())+" of them were refused, while there was a listener, which refuses nobody", own, droppoints.Where(s), words.QueueNumbers(s))
 			}
 			which := "them"
 			if s.LostInFront() {

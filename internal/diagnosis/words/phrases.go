@@ -74,15 +74,19 @@ func LocalClients(s *symptoms.Symptoms) string {
 	case refused == 0:
 		return phrase.Sprintf("%s %s still trying to connect", phrase.Count(trying, "local client"), phrase.Verb(trying, "is", "are"))
 	}
-	who := phrase.Count(refused, "local client")
-	if s.Delta[model.RefusedMissed] > 0 {
-		who = "At least " + who
-	}
-	who += " were refused" + InInterval(s)
+	who := phrase.Capital(RefusedAtLeast(s)) + phrase.Count(refused, "local client") + " were refused" + InInterval(s)
 	if trying > 0 {
 		who += phrase.Sprintf(", %d %s still trying", trying, phrase.Verb(trying, "is", "are"))
 	}
 	return who
+}
+
+// RefusedAtLeast qualifies the number of the refused, where the kernel has not reported all.
+func RefusedAtLeast(s *symptoms.Symptoms) string {
+	if s.LocalRefused() > 0 && s.Delta[model.RefusedMissed] > 0 {
+		return "at least "
+	}
+	return ""
 }
 
 // InInterval is the time of what was lost, as the end of a clause.

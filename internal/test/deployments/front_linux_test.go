@@ -95,6 +95,8 @@ func front() []deployment {
 			c.Until("clients are refused", func() bool { return failed.Load() > 3 })
 			c.Row.Truth = "nftables rejects with a TCP reset"
 			c.Both(rig.Port, "losing before_listener").Names("the netfilter rule inet firewall input handle", "rejects them")
+			c.Outside = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+			c.Ask(rig.Port).Verdict("losing before_listener").Names("local clients were refused", "a firewall rule rejects them with a reset")
 		}},
 		{"bound to 127.0.0.1, asked at the interface's address", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "address=127.0.0.1")
