@@ -31,7 +31,8 @@ type Snapshot struct {
 }
 
 // NetNS is a network namespace: the kernel's counters by their own names, since
-// its start and within the interval, and its settings.
+// its start and within the interval, and its settings. Beside those are the counters of rules that drop or reject
+// ("nft …"), and of the namespace's own clients by the address at which a reset refused them ("refused …").
 type NetNS struct {
 	ID       uint64            `json:"id"`
 	Counters map[string]uint64 `json:"counters,omitempty"`

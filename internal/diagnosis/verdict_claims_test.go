@@ -106,7 +106,7 @@ func moved(counter string, n uint64) func(*symptoms.Input) {
 	return func(e *symptoms.Input) { e.Delta[counter] = n }
 }
 
-// refusedLocally: so many clients of the namespace itself were refused by a reset at an address, and TCP has sent so many resets there.
+// refusedLocally is how many clients of the namespace itself a reset refused at an address, and how many resets TCP has sent there.
 func refusedLocally(at string, n, own uint64) func(*symptoms.Input) {
 	return func(e *symptoms.Input) {
 		e.Delta[model.RefusedPrefix+at], e.Delta[model.RefusedMissed], e.Delta["OutRsts"] = n, 0, own

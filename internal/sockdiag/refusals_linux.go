@@ -57,7 +57,7 @@ func narrow(fd int) error {
 // refusedBuffer is what messages that nobody has read may take (the kernel allows net.core.rmem_max, which holds some hundred).
 const refusedBuffer = 1 << 20
 
-// refusedFilter is Socket.Refused in BPF, as far as it does not depend on the length of what a kernel reports.
+// refusedFilter is Socket.Refused in BPF, without what depends on the length of what a kernel reports.
 func refusedFilter() []unix.SockFilter {
 	const (
 		attrs = nlmsgHeaderLen + diagMsgLen

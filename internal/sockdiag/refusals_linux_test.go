@@ -40,9 +40,10 @@ func TestRefusals(t *testing.T) {
 	rule(unreachable, "reject")
 
 	var r *sockdiag.Refusals
+	var server *nettest.Listener
 	ns.Do(func() {
 		for _, to := range []netip.AddrPort{rejects, drops, unreachable, open} {
-			nettest.Listen(t, nettest.ListenOptions{Address: to.String(), Backlog: 20})
+			server = nettest.Listen(t, nettest.ListenOptions{Address: to.String(), Backlog: 20})
 		}
 		r, err = sockdiag.ListenRefusals()
 	})
@@ -63,6 +64,14 @@ func TestRefusals(t *testing.T) {
 			_, err := d.Dial("tcp", to.String())
 			require.Error(t, err)
 		}
+		reset, err := net.Dial("tcp", open.String()) // by the server, as with tcp_abort_on_overflow
+		require.NoError(t, err)
+		accepted := server.Accept(t, 1)[0]
+		require.NoError(t, accepted.(*net.TCPConn).SetLinger(0))
+		require.NoError(t, accepted.Close())
+		_, err = reset.Read(make([]byte, 1))
+		require.ErrorIs(t, err, unix.ECONNRESET)
+		require.NoError(t, reset.Close())
 		for _, linger := range []int{-1, 0} { // closed in order, and by a reset
 			c, err := net.Dial("tcp", open.String())
 			require.NoError(t, err)
