@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -37,7 +37,7 @@ type Where struct {
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
 	Many          bool // it is one of many: its ring is small while few packets come
 	Calm          bool // see tap.Options
-	Judged        func(handshake.Judged)
+	Judged        func(outcome.Judged)
 }
 
 // Source has the snapshots to which clients are added (schedule.Observer).

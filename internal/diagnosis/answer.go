@@ -52,6 +52,9 @@ func (j *judge) what(v model.Verdict) string {
 			state, _ := j.okState()
 			return state + "."
 		}
+		if v.Cause == model.CauseServerResets && j.s.Now.Losses != nil && j.whoWaits() == "" { // their clients do lose something
+			return strings.TrimSuffix(j.notLost(), ".") + "; connections were reset."
+		}
 		return cmp.Or(j.waits(v.Status), "Nobody is seen to be turned away.")
 	}
 	if !j.s.Now.Listening() {

@@ -89,6 +89,14 @@ func timesOut(after time.Duration) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connector.ConnectionTimeout = &model.Setting[time.Duration]{Value: after} }
 }
 
+// resetInAnswer are clients that the server reset before they had acknowledged what it sent.
+func resetInAnswer(n uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		c := l.Losses.Clients
+		c.ResetInAnswer, c.LetIn = n, c.Outcomes[model.ClientConnected]
+	}
+}
+
 // closedByServer is how many of the unanswered were closed by the server.
 func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
@@ -865,6 +873,16 @@ func scenariosClaims() []scenario {
 		{
 			name: "uploads that pause for longer than connectionTimeout", status: warning, cause: model.CauseServerResets,
 			now: fresh().do(closing(40)).do(timesOut(time.Second)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+		},
+		{
+			name: "the server resets clients in the midst of their answer", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(answers(40, 0)).do(outcome(model.ClientConnected, 40)).do(resetInAnswer(30)), before: fresh(), change: func(e *symptoms.Input) {
+				e.Delta["TCPAbortOnData"], e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 40, 60, 40
+			},
+		},
+		{
+			name: "it does one of a thousand clients", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(answers(4000, 0)).do(outcome(model.ClientConnected, 4000)).do(resetInAnswer(4)), before: fresh(), change: moved("TCPAbortOnData", 4),
 		},
 		{
 			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},

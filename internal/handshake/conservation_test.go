@@ -262,8 +262,8 @@ func TestDelaysOfThoseFarAway(t *testing.T) {
 	for i := range proof.Size(2000, 60) {
 		m := newSimulated(rand.New(rand.NewPCG(seed, uint64(i))))
 		m.loss, m.lag, m.oneWay = 0, 0, m.between(50*time.Millisecond, 450*time.Millisecond)
-		judged := make(map[uint16]Judged)
-		m.tracker.judged = func(j Judged) { judged[j.Client.Port()] = j }
+		judged := make(map[uint16]outcome.Judged)
+		m.tracker.judged = func(j outcome.Judged) { judged[j.Client.Port()] = j }
 		m.run(func() {})
 		for _, c := range m.clients {
 			j := judged[c.port]
@@ -306,7 +306,7 @@ func TestLetInByABareACK(t *testing.T) {
 	}
 	play := func(taken time.Duration, repeats ...came) outcome.Endpoint {
 		now, counted := time.Duration(0), false
-		judged := func(Judged) { counted = true }
+		judged := func(outcome.Judged) { counted = true }
 		s := newScript(t, Options{Clock: func() time.Duration { return now }, Judged: judged, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
 			switch {
 			case now < letIn:

@@ -72,20 +72,9 @@ func (e *endpoint) report(at time.Duration) outcome.Endpoint {
 	return out
 }
 
-// Judged is what is known of one client: when its outcome is counted, when it is given a
-// socket though it has left, and when it is known whether it was answered.
-type Judged struct {
-	Server, Client   netip.AddrPort
-	Outcome          outcome.Outcome
-	LetIn, LetInLate bool
-	Delay            time.Duration // of one that was let in: from its first SYN, less a round trip
-	Answer           outcome.Answer
-	Ended            time.Duration // its FIN, or its or the server's RST, after its first SYN; 0 for none
-}
-
 // judged is that of an attempt.
-func (e *endpoint) judged(a *attempt, o outcome.Outcome, answer outcome.Answer) Judged {
-	j := Judged{
+func (e *endpoint) judged(a *attempt, o outcome.Outcome, answer outcome.Answer) outcome.Judged {
+	j := outcome.Judged{
 		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
 		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
 	}

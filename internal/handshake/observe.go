@@ -207,9 +207,18 @@ func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 
 // reset asks both ways: on the loopback a port can be the client's as well.
 func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
+	if e, known := t.endpoints.find(s.Src, s.SrcPort); known && s.Outgoing {
+		t.endpoints.list[e].account.ServerReset(at, s)
+	}
+	if e, known := t.endpoints.find(s.Dst, s.DstPort); known && s.Incoming {
+		t.endpoints.list[e].account.ClientEnded(s.Src, s.SrcPort)
+	}
 	if i := t.fromServer(s); i != none {
 		t.resetAt = at
 		a := t.table.at(i)
+		if a.has(finished | left | shut) {
+			t.endpoints.of(a).account.ClientEnded(a.client, a.clientPort)
+		}
 		if (a.unread() || a.supposed() && !a.has(counted)) && s.Seq != 0 {
 			t.forget(i) // before a response, or after
 			return

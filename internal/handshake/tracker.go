@@ -25,7 +25,7 @@ type Options struct {
 	Socket func(server, client netip.AddrPort, device uint32) kernel.Found
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
-	Judged func(Judged)
+	Judged func(outcome.Judged)
 	// Clock is the present, where what is observed is older: nil if it is what Ask is told.
 	Clock func() time.Duration
 }
@@ -40,7 +40,7 @@ const (
 // than packets overtake each other. It is not safe for concurrent use.
 type Tracker struct {
 	asked   func(server, client netip.AddrPort, device uint32) kernel.Found
-	judged  func(Judged)
+	judged  func(outcome.Judged)
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
 	clock   func() time.Duration // Options.Clock

@@ -100,8 +100,8 @@ func TestUnreachedBesideOthers(t *testing.T) {
 		for _, c := range m.clients {
 			c.deaf = m.rand.Float64() < share
 		}
-		judged := make(map[uint16]Judged)
-		m.tracker.judged = func(j Judged) {
+		judged := make(map[uint16]outcome.Judged)
+		m.tracker.judged = func(j outcome.Judged) {
 			if _, before := judged[j.Client.Port()]; !before {
 				judged[j.Client.Port()] = j
 			}

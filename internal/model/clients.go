@@ -102,9 +102,12 @@ type ClientTotals struct {
 	LetInLate uint64
 	// GaveUpUnreached clients, of those that gave up, were sent SYN-ACKs and repeated their SYN all the same.
 	GaveUpUnreached uint64
-	Answers         ClientAnswers
-	Delays          ConnectDelays
-	Responses       FirstResponses
+	// ResetInAnswer clients were let in, and reset by the server when they had not acknowledged all that it had sent: it
+	// discards what it has not sent yet, and sends nothing again.
+	ResetInAnswer uint64
+	Answers       ClientAnswers
+	Delays        ConnectDelays
+	Responses     FirstResponses
 	// Untracked clients came while too many others were open, or at the moment when a calm
 	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
@@ -175,6 +178,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.LetIn = less(t.LetIn, before.LetIn)
 	t.LetInLate = less(t.LetInLate, before.LetInLate)
 	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
+	t.ResetInAnswer = less(t.ResetInAnswer, before.ResetInAnswer)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
 	t.Untracked = less(t.Untracked, before.Untracked)
@@ -200,6 +204,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
 	t.GaveUpUnreached += other.GaveUpUnreached
+	t.ResetInAnswer += other.ResetInAnswer
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)
 	t.Untracked += other.Untracked

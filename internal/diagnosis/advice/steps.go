@@ -145,6 +145,11 @@ func MissingAddressSteps(s *symptoms.Symptoms) []model.Step {
 	}
 }
 
+// LingerStep has what was written sent before a connection is closed.
+func LingerStep() model.Step {
+	return model.Step{Text: "Let the server send the rest of an answer before it closes (no SO_LINGER of 0), and restart", Setting: "connectionLinger", To: "-1"}
+}
+
 // FilesStep is there where the open-files limit must be raised for that many connections.
 func FilesStep(s *symptoms.Symptoms, connections int) []model.Step {
 	_, most, ok := reading.OpenFiles(s.Now)

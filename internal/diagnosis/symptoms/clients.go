@@ -473,6 +473,26 @@ func (s *Symptoms) leftBefore() uint64 {
 // closedUnreadLeast is of how many of them that is said.
 const closedUnreadLeast = 5
 
+// ResetInAnswer is how many clients the server has reset while part of its answer was on its way to them, where they are a
+// twentieth of those that came; 0 where they are not.
+func (s *Symptoms) ResetInAnswer() uint64 {
+	c := s.Clients()
+	if c == nil || !s.Now.Listening() || c.ResetInAnswer < leftLeast || unansweredPart*c.ResetInAnswer < c.LetIn {
+		return 0
+	}
+	return c.ResetInAnswer
+}
+
+// OnlyInAnswer means that this is what is seen, and that no request bytes were left unread, which resets clients, too.
+func (s *Symptoms) OnlyInAnswer() bool {
+	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() > 0
+}
+
+// OnlyClosedEarly means that what is seen are requests that come too late, and nothing else.
+func (s *Symptoms) OnlyClosedEarly() bool {
+	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && s.ClosedEarly() > 0
+}
+
 // ResetByServer is how many clients the server has reset.
 func (s *Symptoms) ResetByServer() uint64 {
 	if c := s.Clients(); c != nil && s.Now.Listening() {

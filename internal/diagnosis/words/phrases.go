@@ -279,3 +279,13 @@ func AllThreads(n int) string {
 func AddressMissing(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("no interface and no local route of this network namespace has %v, the address that it listens on", s.Now.ID.Address.Addr())
 }
+
+// ResetInAnswer says how many clients were reset before they had their answer.
+func ResetInAnswer(s *symptoms.Symptoms) string {
+	n := s.ResetInAnswer()
+	text := phrase.Sprintf("%s reset %s before %s acknowledged all that it had sent, and sends nothing of it again", reading.ServerName(s.Now), phrase.Count(n, "client"), phrase.Verb(n, "it had", "they had"))
+	if d := s.Delta["TCPAbortOnData"]; d > 0 {
+		text += phrase.Sprintf("; %s %s aborted (TCPAbortOnData: SO_LINGER 0, or data that came after the close)", phrase.Count(d, "connection"), phrase.Verb(d, "was", "were"))
+	}
+	return text
+}

@@ -35,6 +35,9 @@ type Endpoint struct {
 	// GaveUpUnreached clients, of those that gave up, were sent SYN-ACKs that did not reach them.
 	GaveUpUnreached uint64
 
+	// ResetInAnswer clients were reset by the server when they had not acknowledged all that it had sent.
+	ResetInAnswer uint64
+
 	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
 	// is being repeated, or whose answer was not taken when the kernel was asked; with
 	// one, and the client still repeats its SYN.
@@ -93,6 +96,8 @@ type Account struct {
 	letIn      uint64
 	late       uint64
 	unreached  uint64
+	inAnswer   uint64
+	aborts     aborts
 	answers    Answers
 	delays     Delays
 	responses  Responses
@@ -181,7 +186,7 @@ func (a *Account) Answer(answer Answer, first time.Duration) {
 // Report also resets what is of the time since the report before.
 func (a *Account) Report(at time.Duration) Endpoint {
 	out := Endpoint{
-		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, Answers: a.answers, Delays: a.delays, Responses: a.responses,
+		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, ResetInAnswer: a.inAnswer, Answers: a.answers, Delays: a.delays, Responses: a.responses,
 		Untracked: uint64(a.untracked + .5), Unanswered: a.unanswered, Flood: a.flood.now(at),
 	}
 	a.delays.Shortest, a.delays.Longest = 0, 0

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -18,18 +17,18 @@ import (
 // judgements are what the tap says of each client, by the client's port.
 type judgements struct {
 	mu sync.Mutex
-	by map[uint16]handshake.Judged
+	by map[uint16]outcome.Judged
 }
 
-func newJudgements() *judgements { return &judgements{by: make(map[uint16]handshake.Judged)} }
+func newJudgements() *judgements { return &judgements{by: make(map[uint16]outcome.Judged)} }
 
-func (j *judgements) add(of handshake.Judged) {
+func (j *judgements) add(of outcome.Judged) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.by[of.Client.Port()] = of
 }
 
-func (j *judgements) all() map[uint16]handshake.Judged {
+func (j *judgements) all() map[uint16]outcome.Judged {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return maps.Clone(j.by)
@@ -120,7 +119,7 @@ func (r *result) kind(c *client) string {
 }
 
 // said is the same by the tap.
-func said(j handshake.Judged) string {
+func said(j outcome.Judged) string {
 	switch {
 	case !j.Client.IsValid():
 		return "nothing"

@@ -15,7 +15,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
-	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
@@ -59,7 +58,7 @@ type result struct {
 	made    map[uint16]time.Duration // by the kernel
 	began   map[uint16]time.Duration // the client's SYN, by the kernel
 	opened  uint64                   // PassiveOpens
-	judged  map[uint16]handshake.Judged
+	judged  map[uint16]outcome.Judged
 	worst   time.Duration // by which a delay is off
 	tap     outcome.Endpoint
 	lost    uint64
@@ -179,7 +178,7 @@ func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 }
 
 // openTap opens it as the agent does.
-func openTap(t testing.TB, ns *nettest.NS, judged func(handshake.Judged), ports ...uint16) clients.Tap {
+func openTap(t testing.TB, ns *nettest.NS, judged func(outcome.Judged), ports ...uint16) clients.Tap {
 	fs := hostfs.Real(t)
 	sleeper := ns.Command("sleep", "3600")
 	require.NoError(t, sleeper.Start())

@@ -176,6 +176,54 @@ for i in range(10): threading.Thread(target=send).start(); time.sleep(.3)`)
 			c.Both(rig.Port, "warning server_resets", "losing server_resets").Names("Give clients time", "server.tomcat.connection-timeout")
 			c.Row.Truth = fmt.Sprintf("%s; uploads that pause for 1.5 s, connectionTimeout 1 s: whole and broken off %s", s.Says(rig.Port), got())
 		}},
+		{"D", "https://github.com/jetty/jetty.project/issues/1848", "the server closes before the client has the whole response (SO_LINGER was set; there of Jetty)", func(c *rig.Case) {
+			c.Needs("tc")
+			far(c, "")
+			c.Do("ip", "link", "set", "near", "gso_max_segs", "1")
+			c.Do("tc", "qdisc", "replace", "dev", "near", "root", "tbf", "rate", "20mbit", "burst", "3200", "latency", "5s")
+			got := inFar(c, `import socket, threading, time
+ok = bad = 0
+def ask():
+    global ok, bad
+    while True:
+        try:
+            s = socket.create_connection(("10.77.0.1", 8080), timeout=8); s.sendall(b"GET /?answer=200 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            n = 0
+            while d := s.recv(65536): n += len(d)
+            if n > 200000: ok += 1
+            else: bad += 1
+        except ConnectionRefusedError: pass
+        except OSError: bad += 1
+        print(ok, bad, flush=True); time.sleep(.1)
+for i in range(10): threading.Thread(target=ask).start()`)
+			// of at least 60 that end from now on
+			ended := func() (whole, cut int) {
+				var before, bad int
+				_, _ = fmt.Sscan(got(), &before, &bad)
+				c.Until("clients have ended", func() bool {
+					_, _ = fmt.Sscan(got(), &whole, &cut)
+					return whole+cut >= before+bad+60
+				})
+				return whole - before, cut - bad
+			}
+			at := c.Mark()
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "connectionLinger=0")
+			c.Answers("127.0.0.1:8080")
+			whole, cut := ended()
+			c.Row.Truth = fmt.Sprintf("%s; connectionLinger=0, answers of 200 KiB over 20 Mbit/s: %d whole, %d cut off", s.Says(rig.Port), whole, cut)
+			c.Holds(cut > 0, "no answer was cut off")
+			c.Both(rig.Port, "warning server_resets").Names("before they had acknowledged all that it had sent", "SO_LINGER 0", "connectionLinger", "reset_in_answer").Silent("maxSwallowSize", "keepAliveTimeout above")
+			said := c.Row.Said
+			c.UnwindTo(at)
+			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "connectionLinger=-1")
+			c.Answers("127.0.0.1:8080")
+			_, _ = ended() // those that were under way
+			whole, cut = ended()
+			c.Row.Truth += fmt.Sprintf("; -1: %d and %d", whole, cut)
+			c.Holds(cut == 0, "answers are cut off with the step taken: %d of %d", cut, whole+cut)
+			c.Ask(rig.Port).Silent("server_resets")
+			c.Row.Said = said
+		}},
 		{"C", "https://github.com/gorilla/websocket/issues/678", "whoever connects from this machine has no more local ports to the server: cannot assign requested address", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")

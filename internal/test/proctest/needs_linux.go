@@ -45,12 +45,11 @@ func MoveToNetNS(t *testing.T) int {
 	runtime.LockOSThread()
 	require.NotEqual(t, unix.Getpid(), unix.Gettid(), "the main thread must stay")
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
-	require.NoError(t, LoopbackUp())
+	require.NoError(t, loopbackUp())
 	return unix.Gettid()
 }
 
-// LoopbackUp turns on the loopback of the calling thread's network namespace.
-func LoopbackUp() error {
+func loopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

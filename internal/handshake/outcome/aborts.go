@@ -1,0 +1,70 @@
+package outcome
+
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
+
+// aborts are the latest connections that the server ended by a RST of its own (tcp_send_active_reset): it follows all
+// that was sent. What the client acknowledges afterwards is answered by another, which follows what it had acknowledged
+// (tcp_v4_send_reset): where that is less, part of the answer was on its way, and nothing of it is sent again.
+type aborts struct {
+	list []abort // nil before the first
+	next int
+}
+
+type abort struct {
+	client packet.Addr
+	port   uint16
+	sent   uint32 // the sequence number behind all that was sent; 0: none, or it is not looked for any more
+	at     time.Duration
+}
+
+const (
+	mostAborts = 64
+	// abortedFor is how long a client's acknowledgements may be on their way.
+	abortedFor = 2 * time.Second
+)
+
+func (l *aborts) add(at time.Duration, s *packet.Segment) {
+	if l.list == nil {
+		l.list = make([]abort, mostAborts)
+	}
+	if l.find(s.Dst, s.DstPort) == nil { // else it is the same packet on another device
+		l.list[l.next] = abort{s.Dst, s.DstPort, s.Seq, at}
+		l.next = (l.next + 1) % len(l.list)
+	}
+}
+
+func (l *aborts) find(client packet.Addr, port uint16) *abort {
+	for i := range l.list {
+		if a := &l.list[i]; a.sent != 0 && a.port == port && a.client == client {
+			return a
+		}
+	}
+	return nil
+}
+
+// ServerReset takes in a RST that the server sent, and counts the client if it cuts an answer off.
+func (a *Account) ServerReset(at time.Duration, s *packet.Segment) {
+	met := a.aborts.find(s.Dst, s.DstPort)
+	if met != nil && at-met.at >= abortedFor {
+		met.sent, met = 0, nil
+	}
+	switch {
+	case s.Seq == 0: // nobody listened
+	case s.Flags&packet.FlagACK != 0:
+		a.aborts.add(at, s)
+	case met != nil && met.sent-s.Seq > 1 && met.sent-s.Seq < 1<<30: // one is the server's FIN
+		met.sent = 0
+		a.inAnswer++
+	}
+}
+
+// ClientEnded takes in that a client has ended its side, or the connection, by itself.
+func (a *Account) ClientEnded(client packet.Addr, port uint16) {
+	if met := a.aborts.find(client, port); met != nil {
+		met.sent = 0
+	}
+}
