@@ -135,11 +135,6 @@ func TestLandingPage(t *testing.T) {
 	require.NotContains(t, page, "<script>", "none within the page")
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	return nettest.FreeAddress(t)
-}
-
 // running starts an agent and returns what its Run will return.
 func running(ctx context.Context, t *testing.T, o Options) <-chan error {
 	t.Helper()
@@ -179,7 +174,7 @@ func stopsAfter(t *testing.T, request string) time.Duration {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	o := options(time.Now())
-	o.Listen = []string{freeAddress(t), freeAddress(t)}
+	o.Listen = []string{nettest.FreeAddress(t), nettest.FreeAddress(t)}
 	done := running(ctx, t, o)
 	for range 20 {
 		half, err := net.Dial("tcp", o.Listen[1])
@@ -219,7 +214,7 @@ func TestBasicAuth(t *testing.T) {
 	// bcrypt of "secret", cost 4
 	require.NoError(t, os.WriteFile(config, []byte("basic_auth_users:\n  ops: $2a$04$jT2K0VYNTZF7H0nFLs2HnuqCHnQpmKNJM2jPnhjm6IVcBs8JyzOSu\n"), 0o600))
 	o := options(time.Now())
-	o.Listen, o.ConfigFile = []string{freeAddress(t)}, config
+	o.Listen, o.ConfigFile = []string{nettest.FreeAddress(t)}, config
 	done := running(ctx, t, o)
 	resp, err := http.Get("http://" + o.Listen[0] + "/metrics")
 	require.NoError(t, err)
@@ -241,7 +236,7 @@ func TestAddressInUse(t *testing.T) {
 
 func TestFirstScanFails(t *testing.T) {
 	o := options(time.Now())
-	o.Listen = []string{freeAddress(t)}
+	o.Listen = []string{nettest.FreeAddress(t)}
 	broken := errors.New("no netlink")
 	require.ErrorIs(t, Run(context.Background(), &stage{fail: broken}, o), broken)
 }

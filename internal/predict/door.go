@@ -74,9 +74,13 @@ func resting(l *model.Listener) bool {
 	return l.AcceptQueue.Length == 0 && halfFree(l)
 }
 
-// halfFree reports whether half of the threads and of the connections are.
+// halfFree reports whether half of the threads and of the connections are. Where clients have reset, a thread may
+// still work for each of them.
 func halfFree(l *model.Listener) bool {
 	busy, is := l.BusyThreads()
+	if is == model.BusyAfterResets {
+		busy, is = l.Connections.Accepted+*l.Connections.Reset, model.BusyIsKnown
+	}
 	threads, connections := l.Connector.MaxThreads.Value, l.Connector.MaxConnections.Value
 	return is == model.BusyIsKnown && float64(busy) <= rests*float64(threads) &&
 		(connections < 0 || float64(l.Connections.Accepted) <= rests*float64(connections))

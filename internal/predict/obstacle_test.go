@@ -86,12 +86,15 @@ func TestEffectWithoutPauses(t *testing.T) {
 	require.Equal(t, "without the pauses all are served; now 50 % are turned away", saidOf(t, s, l))
 	l.AcceptQueue.Length = 1
 	require.NotEmpty(t, saidOf(t, s, l), "a queue is there in a pause")
+	l.Connections.Reset = new(1)
+	require.NotEmpty(t, saidOf(t, s, l), "one of the threads may work for a client that has reset")
 	l.Process = &model.Process{Stopped: true}
 	require.Equal(t, "once it runs again all are served; now 50 % are turned away", saidOf(t, s, l))
 
 	saysNothing(t, paused, map[string]func(*model.Listener){
-		"most packets were dropped for another cause": func(l *model.Listener) { l.Lately.Losses.By[0].Cause = model.CauseSlowAccept },
-		"the threads are busy":                        func(l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
+		"most packets were dropped for another cause":              func(l *model.Listener) { l.Lately.Losses.By[0].Cause = model.CauseSlowAccept },
+		"the threads are busy":                                     func(l *model.Listener) { l.Connections.Phases[model.InService] = 40 },
+		"half of the threads may work for clients that have reset": func(l *model.Listener) { l.Connections.Reset = new(40) },
 		"how long a request takes is not known": func(l *model.Listener) {
 			l.Losses.Clients.Responses, l.Losses.Clients.Answers.Answered = model.FirstResponses{}, 3
 		},

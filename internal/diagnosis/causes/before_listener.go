@@ -56,7 +56,7 @@ func beforeListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "clients are lost in front of the listener",
-			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same. Seen by their handshakes (CAP_NET_RAW); without these, of clients in the same network namespace, as a proxy beside the server, by their sockets (of the refused: by a reset, and where they do not block in connect(2)).",
+			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same. Seen by their handshakes (CAP_NET_RAW); without these, of clients in the same network namespace, by their sockets (of those that a reset refuses, where connect(2) does not block).",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
 			Check:     "`nft list ruleset`, `iptables-save`; `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. Fewer clients than three, or than one in twenty, are lost by any network, and are not said to be this.",
 			Change:    "What drops them.",

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
@@ -51,17 +52,35 @@ func TestLongTwoBursts(t *testing.T) {
 	const patience = 11500 * time.Millisecond
 	for round := range 2 {
 		began := time.Now()
-		o, err := demo.Burst(t.Context(), demo.BurstOptions{
-			Address: tomcat.Address(), Path: "/hello?ms=2000", Clients: 60, ConnectTimeout: patience, RequestTimeout: patience,
-		})
-		require.NoError(t, err)
-		t.Logf("%v", o)
+		ended := make(chan demo.Outcomes, 1)
+		go func() {
+			o, err := demo.Burst(t.Context(), demo.BurstOptions{
+				Address: tomcat.Address(), Path: "/hello?ms=2000", Clients: 60, ConnectTimeout: patience, RequestTimeout: patience,
+			})
+			assert.NoError(t, err)
+			ended <- o
+		}()
+		// At its end the last ten seconds may have none who is lost: on a busy machine the last clients have been let in.
+		var l api.Listener
+		var o demo.Outcomes
+		losing := false
+		for over := false; !over; {
+			if l = look(); l.Verdict.Status == "losing" && l.Verdict.Cause == "max_connections" {
+				losing = true
+				if window := l.Verdict.IntervalSeconds; window != nil {
+					require.InDelta(t, 10, *window, 0)
+				}
+			}
+			select {
+			case o = <-ended:
+				over = true
+			case <-time.After(250 * time.Millisecond):
+			}
+		}
+		require.True(t, losing, "round %d: %s", round, l.Verdict.Summary)
+		t.Logf("round %d: %v", round, o)
 		require.NotZero(t, o.Lost())
 		lost += o.Lost()
-		l := look()
-		require.Equal(t, "losing", l.Verdict.Status, "round %d", round)
-		require.Equal(t, "max_connections", l.Verdict.Cause)
-		require.InDelta(t, 10, *l.Verdict.IntervalSeconds, 0)
 
 		// What clients that have left repeat reaches a queue that dead connections still fill.
 		left := time.Now()

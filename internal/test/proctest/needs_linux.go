@@ -45,11 +45,12 @@ func MoveToNetNS(t *testing.T) int {
 	runtime.LockOSThread()
 	require.NotEqual(t, unix.Getpid(), unix.Gettid(), "the main thread must stay")
 	require.NoError(t, unix.Unshare(unix.CLONE_NEWNET))
-	require.NoError(t, loopbackUp())
+	require.NoError(t, LoopbackUp())
 	return unix.Gettid()
 }
 
-func loopbackUp() error {
+// LoopbackUp turns on the loopback of the calling thread's network namespace.
+func LoopbackUp() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

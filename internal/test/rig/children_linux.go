@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // RunChild is the life of the children: a program that starts some calls it first with
@@ -68,7 +70,7 @@ func obey(do func(n []int) error) error {
 // own. "I N" accepts N connections on the I-th port and keeps them, "I N 1" reads
 // the request of each besides; "I 0" accepts what is queued and closes it.
 func serve(args []string) error {
-	if err := LoopbackUp(); err != nil {
+	if err := proctest.LoopbackUp(); err != nil {
 		return err
 	}
 	backlog, err := strconv.Atoi(args[0])

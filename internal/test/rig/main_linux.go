@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -41,7 +42,7 @@ func Prepared(m *testing.M, prepare func() error) {
 		}
 		os.Exit(code)
 	}
-	if err := errors.Join(LoopbackUp(), prepare()); err != nil {
+	if err := errors.Join(proctest.LoopbackUp(), prepare()); err != nil {
 		fmt.Fprintln(os.Stderr, "rig:", err)
 		os.Exit(1)
 	}

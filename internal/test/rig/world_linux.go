@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // Apart are namespaces for a world of its own: network, so that nothing of the
@@ -42,25 +44,10 @@ func Furnish() error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
-	if err := LoopbackUp(); err != nil {
+	if err := proctest.LoopbackUp(); err != nil {
 		return fmt.Errorf("loopback: %w", err)
 	}
 	return nil
-}
-
-// LoopbackUp turns the calling thread's loopback on.
-func LoopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = unix.Close(fd) }()
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
 // World is Enter into a world of its own; an exit code other than 0 is an error.

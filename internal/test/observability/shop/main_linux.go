@@ -23,7 +23,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
-	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 const (
@@ -67,7 +67,7 @@ func must(err error) {
 
 func prepare(ctx context.Context, alone bool, sysctls string, files uint64) error {
 	if alone {
-		if err := rig.LoopbackUp(); err != nil {
+		if err := proctest.LoopbackUp(); err != nil {
 			return err
 		}
 		// The answers to addresses that nobody has leave, and are lost.
