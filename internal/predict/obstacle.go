@@ -72,15 +72,19 @@ func inTheWay(l *model.Listener, s *model.Snapshot) (o *obstacle, ok bool) {
 	return o, o.then == "served" || o.limit != reading.LimitPause
 }
 
-// inPauses reports whether nearly all packets were dropped while it stood still.
+// inPauses reports whether most packets were dropped while it stood still, and nearly all others at a queue of which
+// nothing else is known to have filled it: it is full for a moment after a pause, too.
 func inPauses(lost *model.Losses) bool {
-	var n uint64
+	var in, after uint64
 	for _, d := range lost.By {
-		if d.Cause == model.CauseJVMPause {
-			n += d.Packets
+		switch d.Cause {
+		case model.CauseJVMPause:
+			in += d.Packets
+		case model.CauseAcceptQueue:
+			after += d.Packets
 		}
 	}
-	return float64(lost.DroppedPackets-min(n, lost.DroppedPackets)) <= hardly*float64(lost.DroppedPackets)
+	return 2*in > lost.DroppedPackets && float64(in+after) >= (1-hardly)*float64(lost.DroppedPackets)
 }
 
 // servesAll reports whether a simulation serves all who come, also if a request took twice as long.

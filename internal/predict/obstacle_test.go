@@ -86,6 +86,15 @@ func TestEffectWithoutPauses(t *testing.T) {
 	require.Equal(t, "without the pauses all are served; now 50 % are turned away", saidOf(t, s, l))
 	l.AcceptQueue.Length = 1
 	require.NotEmpty(t, saidOf(t, s, l), "a queue is there in a pause")
+	l.Lately.Losses.By = []model.Drops{
+		{DropKey: model.DropKey{Cause: model.CauseJVMPause}, Packets: 30},
+		{DropKey: model.DropKey{Cause: model.CauseAcceptQueue}, Packets: 20},
+	}
+	require.NotEmpty(t, saidOf(t, s, l), "the queue is full for a moment after a pause, too")
+	l.Lately.Losses.By[0].Packets, l.Lately.Losses.By[1].Packets = 20, 30
+	require.Empty(t, saidOf(t, s, l), "most packets were dropped for a cause that is not known")
+	l.Lately.Losses.By = l.Lately.Losses.By[:1]
+	l.Lately.Losses.By[0].Packets = 50
 	l.Connections.Reset = new(1)
 	require.NotEmpty(t, saidOf(t, s, l), "one of the threads may work for a client that has reset")
 	l.Process = &model.Process{Stopped: true}
