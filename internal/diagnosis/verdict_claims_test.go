@@ -774,6 +774,12 @@ func scenariosClaims() []scenario {
 			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(75, 48, 16)), before: fresh().do(stillTry(9)),
 		},
 		{
+			name: "clients that begin now get no answer, and the listener drops packets as if clients of before repeated them", status: losing, cause: maxConns, chain: chainOf(),
+			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(75, 48, 16)).do(func(l *model.Listener) {
+				l.Lately.Delta = model.Counters{"ListenDrops": 14}
+			}), before: fresh().do(stillTry(9)),
+		},
+		{
 			name: "clients give up whose packets were dropped, and who begins now is let in", status: losing, cause: maxConns, chain: chainOf(),
 			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(49, 48, 16)), before: fresh().do(stillTry(9)),
 		},

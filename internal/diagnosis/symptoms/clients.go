@@ -357,7 +357,9 @@ func (s *Symptoms) DroppedLately() bool {
 }
 
 // InVain is how many clients began lately that nothing has answered, while the listener dropped nothing: whatever
-// it dropped before, they are lost in front of it. In a snapshot that is all clients, see DroppedLately.
+// it dropped before, they are lost in front of it. In a snapshot that is all clients, see DroppedLately. What is
+// dropped after a trouble is taken for packets that its clients repeat, but may be theirs, unless they are more than twice
+// as many.
 func (s *Symptoms) InVain() uint64 {
 	c := s.Clients()
 	if c == nil || s.Now.Lately == nil || !s.Now.Listening() || !c.AfterDrops || s.Losses().DroppedPackets+s.Losses().Unattributed > 0 {
@@ -373,7 +375,7 @@ func (s *Symptoms) InVain() uint64 {
 		}
 	}
 	n := c.Begun - min(c.Begun, answered)
-	if n < leftLeast {
+	if n < leftLeast || n <= 2*s.Now.Lately.Delta["ListenDrops"] {
 		return 0
 	}
 	return n
