@@ -30,6 +30,11 @@ func TestLongSilentClients(t *testing.T) {
 	_, err = served.Read(make([]byte, 4096))
 	require.NoError(t, err)
 	silent := nettest.Queue(t, to, 9+6)
+	// A snapshot judges the moment at which it begins as well, and who has come within the last second may be about to ask.
+	nettest.Within(t, time.Minute, "all that were let in are seen to want nothing", func() bool {
+		l := listener(t, snapshot(t, nil, append(on(server), "--interval", "100ms")...), server.Port)
+		return l.Connections != nil && l.Connections.Silent == 9
+	})
 
 	d := snapshot(t, nil, append(on(server), "--interval", "1s")...)
 	l := listener(t, d, server.Port)
