@@ -80,7 +80,8 @@ type refused struct {
 }
 
 const (
-	// mostRefusing is at how many addresses they are counted.
+	// mostRefusing is at how many addresses they are counted: whoever asks another one takes the place of that with the
+	// fewest, so that a scan of closed ports does not keep the places.
 	mostRefusing = 64
 	// refusedRest is for how long no client has failed when nobody listens any more.
 	refusedRest = 10 * time.Second
@@ -126,9 +127,17 @@ func (r *refused) take(s *sockdiag.Socket) {
 		return
 	}
 	name := model.RefusedPrefix + to.String()
-	if _, ok := r.counts[name]; ok || len(r.counts) < mostRefusing {
-		r.counts[name]++
+	if _, ok := r.counts[name]; !ok && len(r.counts) >= mostRefusing {
+		fewest := ""
+		for at, n := range r.counts {
+			if fewest == "" || n < r.counts[fewest] {
+				fewest = at
+			}
+		}
+		delete(r.counts, fewest)
+		r.missed++
 	}
+	r.counts[name]++
 }
 
 func (r *refused) close() error {

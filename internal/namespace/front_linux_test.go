@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"net"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -90,4 +92,23 @@ func TestRefusedRests(t *testing.T) {
 		return n > 0
 	})
 	require.EqualValues(t, 1, missed)
+}
+
+// A scan of closed ports, before and meanwhile, does not keep a listener's clients from being counted.
+func TestRefusedBesideAScan(t *testing.T) {
+	r := refused{counts: make(map[string]uint64)}
+	at := func(port uint16) {
+		r.take(&sockdiag.Socket{Remote: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port)})
+	}
+	for port := range uint16(200) {
+		at(1000 + port)
+	}
+	for i := range uint16(50) {
+		at(8080)
+		at(8080)
+		at(2000 + i)
+	}
+	require.EqualValues(t, 100, r.counts[model.RefusedPrefix+"127.0.0.1:8080"])
+	require.Len(t, r.counts, mostRefusing)
+	require.NotZero(t, r.missed, "they are at least as many as are counted")
 }
