@@ -551,6 +551,22 @@ func scenariosClaims() []scenario {
 			now: fresh().lost(model.CauseSlowAccept, syn, 9).do(localTrying(3, 0)), before: fresh(),
 		},
 		{
+			name: "connections are held at an address that was removed", status: warning, chain: chainOf(),
+			now: fresh().inService(2).do(missing(false)), before: fresh().inService(2),
+		},
+		{
+			name: "an address that a standby waits for", status: ok,
+			now: fresh().do(missing(true)), before: fresh(),
+		},
+		{
+			name: "no route leads to an address, and clients are let in there all the same", status: ok,
+			now: fresh().inService(2).do(missing(false)).do(outcome(model.ClientConnected, 9)).do(func(l *model.Listener) { l.Losses.Clients.LetIn = 9 }), before: fresh().inService(2),
+		},
+		{
+			name: "no route leads to an address, and connections come to its network namespace, where no handshakes are followed", status: ok,
+			now: fresh().inService(2).do(missing(false)), before: fresh().inService(2), change: moved("PassiveOpens", 9),
+		},
+		{
 			name: "handshakes are followed, and local clients' SYNs have no answer at the moment", status: ok,
 			now: fresh().do(stillTry(3)).do(localTrying(3, 0)), before: fresh(),
 		},
@@ -967,5 +983,13 @@ func probes(n int, oldest time.Duration) func(*model.Listener) {
 		if l.AcceptQueue.Probes = n; oldest > 0 {
 			l.AcceptQueue.OldestClient = &oldest
 		}
+	}
+}
+
+// missing: no packet is delivered to the listener's address.
+func missing(standby bool) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.ID.Address = netip.MustParseAddrPort("10.0.0.5:8080")
+		l.AddressMissing = &model.AddressMissing{Standby: standby}
 	}
 }

@@ -382,10 +382,13 @@ func (s *Symptoms) InVain() uint64 {
 }
 
 // AddressMissing means that no packet is delivered to the listener's address, and that nobody was let in meanwhile, as
-// where packets are marked and delivered all the same.
+// where packets are marked and delivered all the same: in its network namespace, where clients are not followed.
 func (s *Symptoms) AddressMissing() bool {
-	c := s.Clients()
-	return s.Now.AddressMissing != nil && (c == nil || c.LetIn == 0)
+	letIn := s.Delta["PassiveOpens"]
+	if c := s.Clients(); c != nil {
+		letIn = c.LetIn
+	}
+	return s.Now.AddressMissing != nil && letIn == 0
 }
 
 // CutOff means that this is known to concern clients: those of connections that it holds, or that it held when it had
