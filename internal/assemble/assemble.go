@@ -3,8 +3,8 @@
 // next judgement compares with.
 //
 // Read assemble.go first. Drops that wait for a cause get it by Causes, before the totals
-// are taken; Assemble then makes the listeners of the readings (compose.go), gives them
-// what is counted (counted.go) and judges them (history.go).
+// are taken; Compose then makes the listeners of the readings (compose.go) with what is
+// counted (counted.go), and Judge judges them (history.go).
 package assemble
 
 import (
@@ -54,14 +54,8 @@ type Draft struct {
 	miss    facts.Missing
 }
 
-// Assemble makes a snapshot of what is known, each listener judged once. state is nil
+// Compose makes the listeners of what is known; Judge gives them their verdicts. state is nil
 // before the first.
-func Assemble(state *State, f *facts.View, opt Options) (*State, *model.Snapshot) {
-	d := Compose(state, f, opt)
-	return d.Judge()
-}
-
-// Compose makes the listeners of what is known.
 func Compose(state *State, f *facts.View, opt Options) *Draft {
 	d := newDraft(state, f, &opt)
 	d.miss.Add(f.Watchlist.Unavailable...)

@@ -28,11 +28,11 @@ func TestWhoListenedBefore(t *testing.T) {
 	target := model.Target{Port: 8080, NetNS: 1}
 	up := target
 	up.Up = true
-	state, s := Assemble(nil, &facts.View{Time: at, Watchlist: list(true, up)}, Options{})
+	state, s := Compose(nil, &facts.View{Time: at, Watchlist: list(true, up)}, Options{}).Judge()
 	require.Len(t, s.Listeners, 1)
 	require.Nil(t, s.Listeners[0].Last)
 	at = at.Add(5 * time.Second)
-	state, s = Assemble(state, &facts.View{Time: at, Watchlist: list(false, target)}, Options{})
+	state, s = Compose(state, &facts.View{Time: at, Watchlist: list(false, target)}, Options{}).Judge()
 	require.Len(t, s.Listeners, 1)
 	last := s.Listeners[0].Last
 	require.NotNil(t, last)
@@ -40,7 +40,7 @@ func TestWhoListenedBefore(t *testing.T) {
 	require.Equal(t, 5*time.Second, last.Ago)
 	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "Nothing has listened on port 8080 for 5 s.")
 	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "until 03:12:00 UTC.")
-	state, _ = Assemble(state, &facts.View{Time: at, Watchlist: list(false)}, Options{})
+	state, _ = Compose(state, &facts.View{Time: at, Watchlist: list(false)}, Options{}).Judge()
 	require.Empty(t, state.last, "of a port that nobody asks for any more")
 }
 
@@ -50,9 +50,9 @@ func TestWhoDrains(t *testing.T) {
 	target := model.Target{Port: 8080, NetNS: 1, Draining: &model.OtherProcess{PID: 42, Comm: "java", Connections: 3}}
 	for pid, said := range map[int]bool{0: true, 42: true, 43: false} {
 		before := &State{last: map[expected]model.LastListener{{1, 8080}: {PID: pid, Seen: at}}}
-		_, s := Assemble(before, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
+		_, s := Compose(before, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{}).Judge()
 		require.Equal(t, said, s.Listeners[0].Draining != nil, pid)
 	}
-	_, s := Assemble(nil, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
+	_, s := Compose(nil, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{}).Judge()
 	require.Equal(t, "The listener on port 8080 is closed, and java 42 still has 3 connections that came through it, as in a graceful shutdown: new clients are refused.", s.Listeners[0].Verdict.Summary)
 }

@@ -59,12 +59,12 @@ func TestAssembleIsPure(t *testing.T) {
 	for i := 1; i < 8; i++ {
 		f := full(begin, i)
 		before, again := full(begin, i), state.copy()
-		next, snap := Assemble(state, f, opt)
+		next, snap := Compose(state, f, opt).Judge()
 		require.Equal(t, before, f, "the facts stay")
 		if state != nil {
 			require.Equal(t, again.histories, state.histories, "so does the state")
 		}
-		repeated, same := Assemble(state, f, opt)
+		repeated, same := Compose(state, f, opt).Judge()
 		require.Equal(t, snap, same)
 		require.Equal(t, next.histories, repeated.histories)
 		state = next
@@ -81,7 +81,7 @@ func TestAssembleIsPure(t *testing.T) {
 func TestCausesOfDropsThatWait(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
-	state, _ := Assemble(nil, full(begin, 1), opt)
+	state, _ := Compose(nil, full(begin, 1), opt).Judge()
 	f := full(begin, 2)
 	id := f.Watchlist.Watched[0].ID
 	drop := losses.Drop{Since: f.Time.Add(-time.Millisecond), Until: f.Time}
@@ -92,7 +92,7 @@ func TestCausesOfDropsThatWait(t *testing.T) {
 
 	f.Connections = nil
 	require.Equal(t, map[model.ListenerID]losses.Causes{id: {}}, Causes(state, f, opt), "nothing was read since")
-	next, _ := Assemble(state, f, opt)
+	next, _ := Compose(state, f, opt).Judge()
 	require.Equal(t, drop.Since.Add(causePatience), next.Waits())
 	opt.Final = true
 	require.Len(t, Causes(state, f, opt)[id], 1, "nothing will be")
@@ -106,7 +106,7 @@ func TestOthersMemoryHangs(t *testing.T) {
 	store.PutProcess(java, f.Time, &model.Process{}, nil)
 	store.PutDownstream(java, facts.Downstream{Value: &model.Downstream{}, WorkersErr: hangs.ErrOthers})
 	f.Processes, f.Downstream = store.View().Processes, store.View().Downstream
-	_, snap := Assemble(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true})
+	_, snap := Compose(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}).Judge()
 	require.Contains(t, fmt.Sprint(snap.Unavailable), "polling worker threads of pid 42")
 	require.Contains(t, fmt.Sprint(snap.Unavailable), hangs.ErrOthers.Error())
 }

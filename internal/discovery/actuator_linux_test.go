@@ -157,12 +157,12 @@ func TestActuatorOnTheApplicationsPort(t *testing.T) {
 	require.Equal(t, "spring-boot", connectorOn(t, connectors, port).Framework)
 	require.Zero(t, stub.requests.Load())
 
-	connectors, _ = inChildren(t, WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
+	connectors, _ = inChildren(t, withActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port))
 	require.NotNil(t, connectorOn(t, connectors, port).BusyThreads)
 	require.Positive(t, stub.requests.Load())
 
 	stub.requests.Store(0)
-	inChildren(t, WithActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
+	inChildren(t, withActuator(app.URL+"/actuator/")).Discover(t.Context(), s.pid, s.start, ports(port+1))
 	require.Zero(t, stub.requests.Load(), "it is another process's port")
 }
 
@@ -222,7 +222,7 @@ func TestActuatorURL(t *testing.T) {
 		"http://h:9":         "",
 		"://":                "",
 	} {
-		d := inChildren(t, WithActuator(given))
+		d := inChildren(t, withActuator(given))
 		require.Equal(t, want, d.actuatorOf(&entry{Request: examine.Request{PID: 1}}, listens).url(), given)
 	}
 }

@@ -50,13 +50,6 @@ func WithExaminer(e examine.Examiner) Option {
 	return func(d *Discoverer) { d.examiner = e }
 }
 
-// WithActuator names Actuator's base URL ("http://127.0.0.1:8081/actuator"),
-// which is otherwise only looked for on a management port of its own. It is
-// asked for the process that listens on the URL's port.
-func WithActuator(url string) Option {
-	return func(d *Discoverer) { d.actuators = []Actuator{{URL: url}} }
-}
-
 // SetActuators names the Actuators to ask from now on.
 func (d *Discoverer) SetActuators(list []Actuator) {
 	d.mu.Lock()

@@ -129,3 +129,8 @@ func inChildren(t testing.TB, options ...Option) *Discoverer {
 	children.Deadline = time.Minute
 	return NewDiscoverer(hostfs.Real(t), append(options, WithExaminer(children))...)
 }
+
+// withActuator is for the process that listens on the URL's port.
+func withActuator(url string) Option {
+	return func(d *Discoverer) { d.SetActuators([]Actuator{{URL: url}}) }
+}

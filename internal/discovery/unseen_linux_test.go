@@ -17,7 +17,7 @@ func TestUnseenAsksActuator(t *testing.T) {
 	defer management.Close()
 	port := portOfURL(t, management.URL)
 	clock := newClock(0)
-	d := inChildren(t, WithClock(clock.now), WithActuator(management.URL+"/actuator/"))
+	d := inChildren(t, WithClock(clock.now), withActuator(management.URL+"/actuator/"))
 	for range 3 { // asked once: the clock stands still
 		connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, 8443, port))
 		require.Empty(t, unavailable)
@@ -67,7 +67,7 @@ func TestUnseenSaysWhyActuatorIsSilent(t *testing.T) {
 	stub := &actuatorStub{status: http.StatusUnauthorized}
 	management := httptest.NewServer(stub)
 	defer management.Close()
-	d := inChildren(t, WithActuator(management.URL+"/actuator"))
+	d := inChildren(t, withActuator(management.URL+"/actuator"))
 	connectors, unavailable := d.DiscoverUnseen(t.Context(), ports(8080, portOfURL(t, management.URL)))
 	require.Empty(t, connectors)
 	require.Len(t, unavailable, 1)

@@ -1,9 +1,6 @@
 package promexport
 
 import (
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -105,24 +102,4 @@ func (c *catalogue) countedFrom(started time.Time) {
 	for _, m := range own {
 		m.created = at
 	}
-}
-
-// WriteTable writes every metric as a row of a Markdown table.
-func WriteTable(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
-	for _, d := range Metrics() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Type, labelList(d.Labels), strings.ReplaceAll(d.Help, "|", `\|`))
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("promexport: table: %w", err)
-	}
-	return nil
-}
-
-func labelList(names []string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	return "`" + strings.Join(names, "`, `") + "`"
 }

@@ -207,14 +207,3 @@ func TestScrapesAtTheSameTime(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-func TestTheTableNamesEveryMetric(t *testing.T) {
-	var b bytes.Buffer
-	require.NoError(t, promexport.WriteTable(&b))
-	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
-	require.Len(t, lines, 2+len(promexport.Metrics()))
-	for i, d := range promexport.Metrics() {
-		require.Equal(t, 5, strings.Count(lines[i+2], "|"), lines[i+2])
-		require.Contains(t, lines[i+2], "`"+d.Name+"`")
-	}
-}

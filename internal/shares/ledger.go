@@ -93,13 +93,6 @@ type Counts struct {
 	owner map[string]int
 }
 
-// Of is how much there is in all, and of one owner.
-func (t *Counts) Of(owner string) (all, its int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.all, t.owner[owner]
-}
-
 // Add adds to an owner's, or takes away.
 func (t *Counts) Add(owner string, n int) {
 	t.mu.Lock()

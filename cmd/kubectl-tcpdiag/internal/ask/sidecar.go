@@ -54,9 +54,6 @@ func port(ports []core.ContainerPort) int {
 	return agentPort
 }
 
-// SidecarPort is where a pod's sidecar serves.
-func SidecarPort(c core.Container) int { return port(c.Ports) }
-
 // within asks an agent in the pod's own network and, for a thread dump, has the container's
 // own user ask the JVM.
 func (a *Asker) within(pod *core.Pod, way kube.Way, by, container string, at kube.Agent) *Source {

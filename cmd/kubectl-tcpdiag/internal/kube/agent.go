@@ -83,12 +83,6 @@ func (e *agentStatus) Error() string {
 	return fmt.Sprintf("the agent there answers with status %d", e.code)
 }
 
-// NotReady reports whether an agent has begun, and not yet scanned.
-func NotReady(err error) bool {
-	var status *agentStatus
-	return errors.As(err, &status) && status.code == http.StatusServiceUnavailable
-}
-
 func (c *Client) proxy(ctx context.Context, a Agent, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, proxyTimeout)
 	defer cancel()
