@@ -77,6 +77,7 @@ func (s *sampler) takeDump() {
 		}
 	}
 	s.dump.sockets = s.dump.sockets[:0]
+	s.facts.bound = s.facts.bound[:0]
 	for i := range s.dump.found {
 		l := &s.dump.found[i]
 		d := losses.SocketDrops{ID: s.name(&l.ListenerID), Inode: l.Inode, Drops: l.Drops}
@@ -112,6 +113,9 @@ func (s *sampler) listed(id model.ListenerID) bool {
 	return slices.ContainsFunc(s.dump.sockets, func(d losses.SocketDrops) bool { return d.ID == id })
 }
 
+// mostBound is how many interfaces of a namespace have names.
+const mostBound = 256
+
 // name is the address as people know it, v4-mapped ones unmapped. An interface
 // that is not known yet is called by its index: the sample path asks for nothing.
 func (s *sampler) name(l *sockdiag.ListenerID) model.ListenerID {
@@ -119,7 +123,9 @@ func (s *sampler) name(l *sockdiag.ListenerID) model.ListenerID {
 	if l.Interface == 0 {
 		return id
 	}
-	s.facts.bound = true
+	if len(s.facts.bound) < mostBound && !slices.Contains(s.facts.bound, l.Interface) {
+		s.facts.bound = append(s.facts.bound, l.Interface)
+	}
 	name, ok := s.facts.devices[l.Interface]
 	if !ok {
 		s.facts.unnamed = true

@@ -18,8 +18,8 @@ type rarely struct {
 	devicesAt time.Time
 	missing   []netip.Addr // of those that are listened on: replaced, never changed
 	missingAt time.Time
-	unnamed   bool // an interface of a listener has no name among them
-	bound     bool // a listener is bound to a device
+	unnamed   bool     // an interface of a listener has no name among them
+	bound     []uint32 // the interfaces that listeners are bound to
 }
 
 // migrates is net.ipv4.tcp_migrate_req.
@@ -34,12 +34,13 @@ const deviceRest = 10 * time.Second
 // now and then: an interface can be renamed, and its index be given again.
 func (n *Namespace) readDevices(now time.Time) {
 	n.mu.Lock()
-	due := n.facts.unnamed || n.facts.bound && now.Sub(n.facts.devicesAt) >= deviceRest
+	due := n.facts.unnamed || len(n.facts.bound) > 0 && now.Sub(n.facts.devicesAt) >= deviceRest
+	bound := slices.Clone(n.facts.bound)
 	n.mu.Unlock()
 	if !due {
 		return
 	}
-	devices, err := n.kernel.Devices()
+	devices, err := n.kernel.Devices(bound)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.facts.devicesAt, n.facts.unnamed = now, false

@@ -3,6 +3,7 @@ package namespace
 import (
 	"errors"
 	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -20,16 +21,20 @@ type front struct {
 	filter    *netns.Filter
 	asked     bool // conntrack has no file: filter is asked for it
 	refused   refused
+	all       *atomic.Int32 // fronts that have a filter
 }
 
 // open is for the inside of the namespace.
-func (f *front) open(proc hostproc.FS) {
+func (f *front) open(proc hostproc.FS, all *atomic.Int32) {
+	f.all = all
 	var err error
 	if f.conntrack, err = netstat.OpenConntrack(proc, hostproc.CallingThread); err != nil {
 		f.conntrack, f.asked = nil, true
 	}
 	if f.filter, err = netns.OpenFilter(); err != nil {
 		f.filter = nil
+	} else {
+		f.all.Add(1)
 	}
 	if !netns.PacketsReadable() {
 		f.refused.open()
@@ -44,13 +49,12 @@ func (f *front) read(out map[string]uint64) {
 	if f.filter == nil {
 		return
 	}
-	err := f.filter.Rules(out)
+	err := f.filter.Rules(out, int(f.all.Load()))
 	if err == nil && f.asked {
 		err = f.filter.Conntrack(out)
 	}
 	if err != nil { // it may not be asked, or the kernel has none
-		_ = f.filter.Close()
-		f.filter = nil
+		_ = f.closeFilter()
 	}
 }
 
@@ -60,11 +64,18 @@ func (f *front) close() error {
 		errs = append(errs, f.conntrack.Close())
 	}
 	if f.filter != nil {
-		errs = append(errs, f.filter.Close())
+		errs = append(errs, f.closeFilter())
 	}
 	errs = append(errs, f.refused.close())
 	*f = front{}
 	return errors.Join(errs...)
+}
+
+func (f *front) closeFilter() error {
+	f.all.Add(-1)
+	filter := f.filter
+	f.filter = nil
+	return filter.Close()
 }
 
 // refused counts the clients of a namespace that a reset refuses at one of its own addresses, for who may not follow

@@ -30,8 +30,8 @@ type Kernel interface {
 	Sockstat() (map[string]int, error)
 	// Sysctls are those of /proc/sys/net that matter.
 	Sysctls() (map[string]int, error)
-	// Devices are the names of the interfaces by index.
-	Devices() (map[uint32]string, error)
+	// Devices are the names of interfaces by index.
+	Devices(indices []uint32) (map[uint32]string, error)
 	// Missing are those of some addresses to which no packet is delivered; see netns.MissingAddresses.
 	Missing(addrs []netip.Addr) ([]netip.Addr, error)
 

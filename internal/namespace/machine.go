@@ -27,6 +27,7 @@ type Shared struct {
 	turn       sync.Mutex
 	fast, slow sockdiag.Buffer
 	away       atomic.Int64
+	fronts     atomic.Int32 // namespaces whose rules are read
 }
 
 // Away is that time so far, in nanoseconds.
@@ -159,7 +160,7 @@ func (r *machine) waken() error {
 		if r.socks, err = netstat.OpenSockstat(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
-		r.front.open(r.proc)
+		r.front.open(r.proc, &r.shared.fronts)
 		r.slow, err = sockdiag.DialShared(&r.shared.slow)
 		return err
 	})
@@ -217,10 +218,10 @@ func (r *machine) Sysctls() (out map[string]int, err error) {
 	return out, err
 }
 
-func (r *machine) Devices() (map[uint32]string, error) {
+func (r *machine) Devices(indices []uint32) (map[uint32]string, error) {
 	var out map[uint32]string
 	err := r.inside(func() (err error) {
-		out, err = netns.Devices()
+		out, err = netns.Devices(indices)
 		return err
 	})
 	return out, err

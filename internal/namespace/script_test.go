@@ -115,7 +115,7 @@ func (s *script) Close() error {
 	return nil
 }
 
-func (s *script) Devices() (map[uint32]string, error) {
+func (s *script) Devices([]uint32) (map[uint32]string, error) {
 	s.isAsked("Devices")
 	s.asked++
 	return s.devices, nil

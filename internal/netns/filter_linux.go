@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -18,12 +19,19 @@ import (
 type Filter struct {
 	socket *nl.SocketHandle
 
-	// The latest rules, and when they may be read again: with a cluster's thousands of
-	// rules a reading takes tens of milliseconds.
-	rules    map[string]uint64
+	mu      sync.Mutex    // of reading
+	reading chan struct{} // closed when the rules have been read; nil where nobody does
+	latest  rules
+}
+
+// rules are those of the latest reading, and when they may be read again: with a cluster's thousands of
+// rules a reading takes tens of milliseconds, and a stranger may have a million.
+type rules struct {
+	counts   map[string]uint64
 	next     time.Time
 	readings uint64
 	partial  bool // there were more than mostRules
+	err      error
 }
 
 // OpenFilter opens that of the calling thread's namespace.
@@ -43,7 +51,7 @@ func OpenFilter() (*Filter, error) {
 // filterPatience is how long the kernel may take to answer.
 const filterPatience = 2 * time.Second
 
-// Close closes its socket.
+// Close closes its socket, which ends a reading.
 func (f *Filter) Close() error { f.socket.Close(); return nil }
 
 // ask makes a dump of the kernel's messages of one kind.
@@ -105,8 +113,10 @@ func conntrackStatistic(kind uint16) string {
 }
 
 const (
-	// rulesRest is how much longer than a reading of the rules took the next one waits.
+	// rulesRest is how much longer than a reading of the rules took the next one waits, for each namespace whose rules are read.
 	rulesRest = 50
+	// rulesPatience is how long a reading is waited for: what takes longer is there the next time.
+	rulesPatience = 5 * time.Millisecond
 	// mostRules is of how many rules the counters are read. Where there are more, one that is
 	// not read may be new or not, and may drop or not: RulesRead is left out.
 	mostRules = 64
@@ -115,31 +125,53 @@ const (
 // Rules adds the packets of the rules that drop or reject and have a counter to out, each
 // by its table, chain and handle, as "nft list ruleset -a" shows them (iptables-nft's are
 // among them): "nft inet filter input handle 5 drop", with "dport 8080" behind it
-// where it is for that port alone.
-func (f *Filter) Rules(out map[string]uint64) error {
-	if start := time.Now(); !start.Before(f.next) {
-		rules, partial := make(map[string]uint64), false
-		err := f.ask(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETRULE, func(family uint8, message []byte) {
-			r := ruleOf(family, message)
-			if !r.countsLosses() {
-				return
-			}
-			if partial = partial || len(rules) >= mostRules; !partial {
-				rules[r.name()] += r.packets
-			}
-		})
-		if err != nil {
-			return err
-		}
-		f.readings++
-		f.partial = partial
-		f.rules, f.next = rules, start.Add(rulesRest*time.Since(start))
+// where it is for that port alone. It never waits for long, however many rules there are: they are read beside the caller. The
+// rules of that many namespaces are read, which share what it may cost.
+func (f *Filter) Rules(out map[string]uint64, namespaces int) error {
+	f.mu.Lock()
+	done := f.reading
+	if done == nil && !time.Now().Before(f.latest.next) {
+		done = make(chan struct{})
+		f.reading = done
+		go f.readRules(max(namespaces, 1), done)
 	}
-	maps.Copy(out, f.rules)
-	if !f.partial {
-		out[rulesRead] = f.readings
+	f.mu.Unlock()
+	if done != nil {
+		select {
+		case <-done:
+		case <-time.After(rulesPatience):
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.latest.err != nil {
+		return f.latest.err
+	}
+	maps.Copy(out, f.latest.counts)
+	if !f.latest.partial && f.latest.readings > 0 {
+		out[rulesRead] = f.latest.readings
 	}
 	return nil
+}
+
+func (f *Filter) readRules(namespaces int, done chan struct{}) {
+	start := time.Now()
+	read := rules{counts: make(map[string]uint64)}
+	read.err = f.ask(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETRULE, func(family uint8, message []byte) {
+		r := ruleOf(family, message)
+		if !r.countsLosses() {
+			return
+		}
+		if read.partial = read.partial || len(read.counts) >= mostRules; !read.partial {
+			read.counts[r.name()] += r.packets
+		}
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	read.readings = f.latest.readings + 1
+	read.next = start.Add(time.Duration(rulesRest*namespaces) * time.Since(start))
+	f.latest, f.reading = read, nil
+	close(done)
 }
 
 // rulesRead counts the readings of all rules (model.RulesRead).

@@ -45,7 +45,7 @@ func TestRulesThatDrop(t *testing.T) {
 		defer func() { require.NoError(t, f.Close()) }()
 		a.Do(func() { nettest.Attempts(t, server.Addr, 3) })
 		got := map[string]uint64{}
-		require.NoError(t, f.Rules(got))
+		rulesRead(t, f, got)
 		dropped := fmt.Sprintf("nft inet firewall input handle 4 drop dport %d", server.Addr.Port())
 		require.Contains(t, got, dropped)
 		require.GreaterOrEqual(t, got[dropped], uint64(3))
@@ -63,8 +63,45 @@ func TestRulesThatDrop(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Eventually(t, func() bool {
 			clear(got)
-			require.NoError(t, f.Rules(got))
+			require.NoError(t, f.Rules(got, 1))
 			return got[model.RulesRead] == 0
 		}, 5*time.Second, 10*time.Millisecond, "more than are read: not all of them are known")
+	})
+}
+
+// rulesRead waits for a reading of the rules.
+func rulesRead(t *testing.T, f *netns.Filter, got map[string]uint64) {
+	t.Helper()
+	nettest.Within(t, time.Minute, "the rules are read", func() bool {
+		require.NoError(t, f.Rules(got, 1))
+		return got[model.RulesRead] > 0
+	})
+}
+
+// Whoever administers a namespace can have a million rules in it. The counters of all namespaces are read one after the
+// other, and between the samples: none of them waits for his.
+func TestRulesAreNotWaitedFor(t *testing.T) {
+	f, got := netns.NewUnanswered(), map[string]uint64{}
+	for range 3 {
+		require.NoError(t, f.Rules(got, 1))
+	}
+	require.Empty(t, got)
+}
+
+// What the rules of many namespaces may cost is what those of one may.
+func TestRulesOfManyNamespacesAreReadLessOften(t *testing.T) {
+	nettest.Root(t)
+	nettest.Namespace(t).Do(func() {
+		f, err := netns.OpenFilter()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, f.Close()) }()
+		got := map[string]uint64{}
+		require.NoError(t, f.Rules(got, 1_000_000))
+		rulesRead(t, f, got)
+		for range 100 {
+			require.NoError(t, f.Rules(got, 1))
+			time.Sleep(time.Millisecond)
+		}
+		require.EqualValues(t, 1, got[model.RulesRead])
 	})
 }

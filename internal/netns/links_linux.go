@@ -1,63 +1,43 @@
 package netns
 
 import (
-	"errors"
 	"fmt"
-	"net/netip"
+	"os"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-// dumpTries bounds how often a dump that was cut short (NLM_F_DUMP_INTR) is made again.
-const dumpTries = 3
-
-// Devices are the names of the interfaces of the network namespace of the calling thread,
-// by index.
-func Devices() (map[uint32]string, error) {
-	var links []netlink.Link
-	if err := asked(func(h *netlink.Handle) (err error) {
-		links, err = h.LinkList()
-		return err
-	}); err != nil {
-		return nil, fmt.Errorf("netns: interfaces: %w", err)
-	}
-	out := make(map[uint32]string, len(links))
-	for _, l := range links {
-		out[uint32(l.Attrs().Index)] = l.Attrs().Name
-	}
-	return out, nil
-}
-
-// deviceAddresses are those that the interfaces have.
-func deviceAddresses() (out []netip.Prefix, err error) {
-	var list []netlink.Addr
-	if err := asked(func(h *netlink.Handle) (err error) {
-		list, err = h.AddrList(nil, netlink.FAMILY_ALL)
-		return err
-	}); err != nil {
-		return nil, fmt.Errorf("netns: addresses: %w", err)
-	}
-	for _, a := range list {
-		if ip, ok := netip.AddrFromSlice(a.IP); ok {
-			ip = ip.Unmap()
-			out = append(out, netip.PrefixFrom(ip, ip.BitLen()))
+// Devices are the names of interfaces of the network namespace of the calling thread, by their indices. Each is asked for by
+// itself: a namespace may have thousands of others.
+func Devices(indices []uint32) (map[uint32]string, error) {
+	out := make(map[uint32]string, len(indices))
+	err := ioctl(func(fd int) {
+		for _, index := range indices {
+			request, err := unix.NewIfreq("")
+			if err != nil {
+				continue
+			}
+			request.SetUint32(index)
+			if unix.IoctlIfreq(fd, unix.SIOCGIFNAME, request) == nil {
+				out[index] = request.Name()
+			}
 		}
-	}
-	return out, nil
+	})
+	return out, err
 }
 
-// asked runs fn with a handle of the calling thread's namespace.
-func asked(fn func(*netlink.Handle) error) error {
-	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+// isUp reports whether an interface of that name is.
+func isUp(fd int, name string) bool {
+	request, err := unix.NewIfreq(name)
+	return err == nil && unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, request) == nil && request.Uint16()&unix.IFF_UP != 0
+}
+
+// ioctl calls fn with a socket of the calling thread's namespace.
+func ioctl(fn func(fd int)) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return fmt.Errorf("netns: interfaces: %w", os.NewSyscallError("socket", err))
 	}
-	defer h.Close()
-	for range dumpTries {
-		if err = fn(h); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return err
-		}
-	}
-	return err
+	fn(fd)
+	return unix.Close(fd)
 }

@@ -5,83 +5,116 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+const (
+	// mostLocal is how many addresses and local routes of a namespace are read, and mostRanges how many of these may be of more
+	// than one address each: whether a packet is for one of them is asked for each.
+	mostLocal  = 1024
+	mostRanges = 64
+)
+
 // LocalAddresses are those that packets come to in the network namespace of the calling
 // thread: of its devices, and of local routes, by which load balancers' addresses are
-// given to machines that no device has (ip route add local, AnyIP).
-func LocalAddresses() (out []netip.Prefix, err error) {
-	if out, err = deviceAddresses(); err != nil {
-		return nil, err
-	}
+// given to machines that no device has (ip route add local, AnyIP). Where they are more than are read, all addresses there are.
+func LocalAddresses() ([]netip.Prefix, error) {
+	known := make(map[netip.Prefix]bool)
+	ranges := 0
+	err := eachAddress(func(_ uint32, a netip.Addr) error {
+		known[netip.PrefixFrom(a, a.BitLen())] = true
+		return enough(len(known) > mostLocal)
+	})
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		routes, err := localRoutes(family)
 		if err != nil {
-			return out, fmt.Errorf("netns: local routes: %w", err)
+			break
 		}
-		for _, p := range routes {
-			if !slices.Contains(out, p) {
-				out = append(out, p)
+		err = eachLocalRoute(family, func(p netip.Prefix) error {
+			if !p.IsSingleIP() && !known[p] {
+				ranges++
 			}
-		}
+			known[p] = true
+			return enough(len(known) > mostLocal || ranges > mostRanges)
+		})
 	}
+	switch {
+	case errors.Is(err, errMany):
+		return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}, nil
+	case err != nil:
+		return nil, fmt.Errorf("netns: local addresses: %w", err)
+	}
+	out := make([]netip.Prefix, 0, len(known))
+	for p := range known {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, netip.Prefix.Compare)
 	return out, nil
 }
 
-// localRoutes asks for the local routes of the table of local addresses alone
-// (rtnetlink(7), NETLINK_GET_STRICT_CHK), as a machine may have a million others. Kernels
-// before 4.20 and 5.0 cannot be asked so, and answer with none.
-func localRoutes(family byte) ([]netip.Prefix, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+func enough(yes bool) error {
+	if yes {
+		return errMany
 	}
-	defer func() { _ = unix.Close(fd) }()
-	if err := unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1); err != nil {
-		return nil, nil
-	}
-	if err := unix.Sendto(fd, localRoutesRequest(family), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, os.NewSyscallError("send", err)
-	}
-	var out []netip.Prefix
-	for b := make([]byte, 1<<15); ; {
-		n, _, err := unix.Recvfrom(fd, b, 0)
-		switch {
-		case errors.Is(err, unix.EINTR):
-			continue
-		case err != nil:
-			return out, os.NewSyscallError("receive", err)
-		}
-		messages, err := syscall.ParseNetlinkMessage(b[:n])
-		if err != nil {
-			return out, err
-		}
-		for i := range messages {
-			switch messages[i].Header.Type {
-			case unix.NLMSG_DONE, unix.NLMSG_ERROR: // without IPv6 there is no such table
-				return out, nil
-			}
-			if p, ok := localRoute(&messages[i]); ok {
-				out = append(out, p)
-			}
-		}
-	}
+	return nil
 }
 
-// localRoutesRequest is a struct nlmsghdr and a struct rtmsg.
-func localRoutesRequest(family byte) []byte {
-	ne := binary.NativeEndian
-	b := ne.AppendUint32(nil, unix.SizeofNlMsghdr+unix.SizeofRtMsg)
-	b = ne.AppendUint16(b, unix.RTM_GETROUTE)
-	b = ne.AppendUint16(b, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	b = append(b, make([]byte, 8)...) // sequence number, port
-	b = append(b, family, 0, 0, 0, unix.RT_TABLE_LOCAL, 0, 0, unix.RTN_LOCAL)
-	return ne.AppendUint32(b, 0) // flags
+// eachAddress calls fn for those that the interfaces have, and with each the interface's index. What a dump that was cut short
+// had is called again.
+func eachAddress(fn func(device uint32, a netip.Addr) error) (err error) {
+	body := make([]byte, unix.SizeofIfAddrmsg)
+	for range dumpTries {
+		err = dump(unix.RTM_GETADDR, body, false, func(m *syscall.NetlinkMessage) error {
+			device, a, ok := addressOf(m)
+			if !ok {
+				return nil
+			}
+			return fn(device, a)
+		})
+		if !errors.Is(err, errInterrupted) {
+			break
+		}
+	}
+	return err
+}
+
+// addressOf decodes a struct ifaddrmsg: IFA_LOCAL is the own one where IFA_ADDRESS is the other end's.
+func addressOf(m *syscall.NetlinkMessage) (device uint32, a netip.Addr, ok bool) {
+	if m.Header.Type != unix.RTM_NEWADDR || len(m.Data) < unix.SizeofIfAddrmsg {
+		return 0, a, false
+	}
+	attrs, err := syscall.ParseNetlinkRouteAttr(m)
+	if err != nil {
+		return 0, a, false
+	}
+	for _, attr := range attrs {
+		if attr.Attr.Type != unix.IFA_LOCAL && (ok || attr.Attr.Type != unix.IFA_ADDRESS) {
+			continue
+		}
+		if given, valid := netip.AddrFromSlice(attr.Value); valid {
+			a, ok = given.Unmap(), true
+		}
+	}
+	return binary.NativeEndian.Uint32(m.Data[4:]), a, ok
+}
+
+// eachLocalRoute asks for the local routes of the table of local addresses alone
+// (rtnetlink(7)), as a machine may have a million others.
+func eachLocalRoute(family byte, fn func(netip.Prefix) error) error {
+	// struct rtmsg: the flags are zero.
+	body := append([]byte{family, 0, 0, 0, unix.RT_TABLE_LOCAL, 0, 0, unix.RTN_LOCAL}, make([]byte, 4)...)
+	err := dump(unix.RTM_GETROUTE, body, true, func(m *syscall.NetlinkMessage) error {
+		if p, ok := localRoute(m); ok {
+			return fn(p)
+		}
+		return nil
+	})
+	if errors.Is(err, errInterrupted) { // what is missing is read again when a client comes to it
+		return nil
+	}
+	return err
 }
 
 // localRoute is what a route is to: false if it is no local one.

@@ -3,7 +3,6 @@ package netns
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -15,15 +14,14 @@ import (
 // kernel's route to them is not local, be it by a rule or for a whole network (ip rule, AnyIP), and no interface
 // that is up has them: those of a VRF are in a table of its own, and one that is tentative is in none yet.
 func MissingAddresses(addrs []netip.Addr) (out []netip.Addr, err error) {
-	err = asked(func(h *netlink.Handle) error {
+	h, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err == nil {
 		out = slices.DeleteFunc(slices.Clone(addrs), func(a netip.Addr) bool { return !routedAway(h, a) })
-		if len(out) == 0 {
-			return nil
-		}
-		up, err := addressesUp(h)
-		out = slices.DeleteFunc(out, func(a netip.Addr) bool { return slices.Contains(up, a) })
-		return err
-	})
+		h.Close()
+	}
+	if err == nil && len(out) > 0 {
+		out, err = notUp(out)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("netns: addresses: %w", err)
 	}
@@ -43,23 +41,40 @@ func routedAway(h *netlink.Handle, a netip.Addr) bool {
 	return len(routes) > 0 && !slices.ContainsFunc(routes, func(r netlink.Route) bool { return r.Type != unix.RTN_UNICAST })
 }
 
-// addressesUp are those of the interfaces that are up.
-func addressesUp(h *netlink.Handle) (out []netip.Addr, err error) {
-	list, err := h.AddrList(nil, netlink.FAMILY_ALL)
+// mostRead is among how many addresses of interfaces they are looked for: where a namespace has more, none is known to be missing.
+const mostRead = 4096
+
+// notUp leaves out those that an interface has that is up.
+func notUp(addrs []netip.Addr) ([]netip.Addr, error) {
+	on := make(map[netip.Addr][]uint32, len(addrs))
+	for _, a := range addrs {
+		on[a] = nil
+	}
+	read := 0
+	err := eachAddress(func(device uint32, a netip.Addr) error {
+		if devices, wanted := on[a]; wanted && !slices.Contains(devices, device) {
+			on[a] = append(devices, device)
+		}
+		read++
+		return enough(read > mostRead)
+	})
 	if err != nil {
 		return nil, err
 	}
-	links, err := h.LinkList()
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range list {
-		ip, ok := netip.AddrFromSlice(a.IP)
-		if ok && slices.ContainsFunc(links, func(l netlink.Link) bool {
-			return l.Attrs().Index == a.LinkIndex && l.Attrs().Flags&net.FlagUp != 0
-		}) {
-			out = append(out, ip.Unmap())
+	up := make(map[netip.Addr]bool)
+	for a, devices := range on {
+		names, err := Devices(devices)
+		if err != nil {
+			return nil, err
+		}
+		err = ioctl(func(fd int) {
+			for _, name := range names {
+				up[a] = up[a] || isUp(fd, name)
+			}
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
-	return out, nil
+	return slices.DeleteFunc(addrs, func(a netip.Addr) bool { return up[a] }), nil
 }

@@ -17,7 +17,7 @@ func MissingAddresses([]netip.Addr) ([]netip.Addr, error) { return nil, ErrNotSu
 func PacketsReadable() bool { return false }
 
 // Devices answers ErrNotSupported.
-func Devices() (map[uint32]string, error) { return nil, ErrNotSupported }
+func Devices([]uint32) (map[uint32]string, error) { return nil, ErrNotSupported }
 
 // Current answers ErrNotSupported.
 func Current() (ID, error) { return 0, ErrNotSupported }
@@ -59,4 +59,4 @@ func (f *Filter) Close() error { return ErrNotSupported }
 func (f *Filter) Conntrack(map[string]uint64) error { return ErrNotSupported }
 
 // Rules answers ErrNotSupported.
-func (f *Filter) Rules(map[string]uint64) error { return ErrNotSupported }
+func (f *Filter) Rules(map[string]uint64, int) error { return ErrNotSupported }

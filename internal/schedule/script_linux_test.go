@@ -174,7 +174,7 @@ func (k *kernel) Connections(ids []sockdiag.ConnectionID, answer func(int, *sock
 
 func (k *kernel) Sockstat() (map[string]int, error) { return k.sockstat, nil }
 func (k *kernel) Sysctls() (map[string]int, error)  { return k.sysctls, nil }
-func (k *kernel) Devices() (map[uint32]string, error) {
+func (k *kernel) Devices([]uint32) (map[uint32]string, error) {
 	return map[uint32]string{}, nil
 }
 func (k *kernel) Missing([]netip.Addr) ([]netip.Addr, error) { return nil, nil }
