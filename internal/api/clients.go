@@ -81,21 +81,11 @@ func (out *Clients) outcomes(c *model.Clients) {
 // SYN on, queues included: of a sixteenth of the clients, and of none while a busy server is
 // calm. A quantile beyond 30 s is left out.
 type FirstResponse struct {
-	Clients     uint64   `json:"clients"` // of which it is known
-	MeanSeconds float64  `json:"mean_seconds"`
-	P50Seconds  *float64 `json:"p50_seconds,omitempty"`
-	P95Seconds  *float64 `json:"p95_seconds,omitempty"`
-	P99Seconds  *float64 `json:"p99_seconds,omitempty"`
-}
-
-func newFirstResponse(r *model.FirstResponses) *FirstResponse {
-	out := &FirstResponse{Clients: r.Count, MeanSeconds: r.Sum / float64(r.Count)}
-	for share, field := range map[float64]**float64{.5: &out.P50Seconds, .95: &out.P95Seconds, .99: &out.P99Seconds} {
-		if seconds, known := r.Quantile(share); known {
-			*field = &seconds
-		}
-	}
-	return out
+	Clients     uint64  `json:"clients"` // of which it is known
+	MeanSeconds float64 `json:"mean_seconds"`
+	P50Seconds  float64 `json:"p50_seconds,omitempty"`
+	P95Seconds  float64 `json:"p95_seconds,omitempty"`
+	P99Seconds  float64 `json:"p99_seconds,omitempty"`
 }
 
 // ClientSource is an address that clients come from.
@@ -135,9 +125,7 @@ func newClients(l *model.Losses) *Clients {
 	for _, s := range c.Losers {
 		out.Losers = append(out.Losers, ClientSource{s.Addr.String(), s.Clients})
 	}
-	if c.Answers.Known && c.Responses.Count > 0 {
-		out.FirstResponse = newFirstResponse(&c.Responses)
-	}
+	out.FirstResponse = (*FirstResponse)(c.FirstBytes())
 	for _, s := range c.Proxies {
 		out.Proxies = append(out.Proxies, ClientSource{s.Addr.String(), s.Clients})
 	}

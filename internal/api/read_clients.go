@@ -32,6 +32,7 @@ func (c *Clients) model() *model.Clients {
 	if c.DelayMinSeconds != nil && c.DelayMaxSeconds != nil {
 		out.Waits = model.Waits{Shortest: period(*c.DelayMinSeconds), Longest: period(*c.DelayMaxSeconds)}
 	}
+	out.ReportedFirstBytes = (*model.FirstBytes)(c.FirstResponse)
 	out.Losers, out.Proxies = sourcesOf(c.Losers), sourcesOf(c.Proxies)
 	if c.Balancer != nil {
 		out.Balancer = &sourcesOf([]ClientSource{*c.Balancer})[0]

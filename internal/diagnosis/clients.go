@@ -123,6 +123,30 @@ func Ways(t *model.ClientTotals) (out []string) {
 	return out
 }
 
+// FirstBytes says how long clients waited for the first byte of an answer: "half within 0.4 s, 95 % within 1.9 s, 99 % not
+// within 30 s (120 clients, from the SYN on)". A share of less than one client is left out; "" where nothing is known.
+func FirstBytes(c *model.Clients) string {
+	f := c.FirstBytes()
+	if f == nil {
+		return ""
+	}
+	var parts []string
+	for _, q := range []struct {
+		share string
+		took  float64
+		least uint64
+	}{{"half", f.P50Seconds, 1}, {"95 %", f.P95Seconds, 20}, {"99 %", f.P99Seconds, 100}} {
+		switch took := phrase.Seconds(time.Duration(q.took * float64(time.Second))); {
+		case f.Clients < q.least:
+		case q.took == 0:
+			parts = append(parts, q.share+" not within 30 s")
+		default:
+			parts = append(parts, q.share+" within "+took)
+		}
+	}
+	return strings.Join(parts, ", ") + " (" + phrase.Count(f.Clients, "client") + ", from the SYN on)"
+}
+
 // inFront joins the clients to what comes behind them. A few words are one sentence with
 // the packets of the same time, which name it.
 func inFront(c *model.Clients, interval time.Duration, packets bool) string {

@@ -62,6 +62,28 @@ func TestClientsAmongWhomThoseTurnedAwayAre(t *testing.T) {
 	require.Equal(t, "In the last 60 s 40 of 60 clients never got in", noAnswer(c))
 }
 
+// How long those had waited who were answered: a share is said of as many clients as have one in it, and none beyond what is
+// measured, nor where the server's first byte is no answer.
+func TestFirstBytes(t *testing.T) {
+	said := func(known bool, within1s, within30s, of uint64) string {
+		c := &model.Clients{}
+		c.Answers.Known = known
+		c.Responses = model.FirstResponses{Count: of, Bounds: [model.NumResponseBuckets]float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}}
+		for i, bound := range c.Responses.Bounds {
+			if bound >= 1 {
+				c.Responses.Buckets[i] = within1s
+			}
+		}
+		c.Responses.Buckets[len(c.Responses.Buckets)-1] = within30s
+		return FirstBytes(c)
+	}
+	require.Equal(t, "half within 0.8 s (1 client, from the SYN on)", said(true, 1, 1, 1))
+	require.Equal(t, "half within 0.8 s, 95 % within 1 s (40 clients, from the SYN on)", said(true, 40, 40, 40))
+	require.Equal(t, "half within 0.9 s, 95 % within 29 s, 99 % not within 30 s (200 clients, from the SYN on)", said(true, 120, 195, 200))
+	require.Empty(t, said(false, 40, 40, 40))
+	require.Empty(t, said(true, 0, 0, 0))
+}
+
 // TestClientsOfWhomItIsNotKnown: where more than one of a hundred may have had an answer or not, that is said.
 func TestClientsOfWhomItIsNotKnown(t *testing.T) {
 	c := &model.Clients{}

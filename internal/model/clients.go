@@ -87,6 +87,26 @@ func (r *FirstResponses) Quantile(share float64) (seconds float64, known bool) {
 	return 0, false
 }
 
+// FirstBytes are quantiles of FirstResponses: 0 beyond the last of its bounds.
+type FirstBytes struct {
+	Clients                            uint64
+	MeanSeconds                        float64
+	P50Seconds, P95Seconds, P99Seconds float64
+}
+
+// FirstBytes says how long clients waited for the first byte of an answer; nil where that is not known.
+func (c *Clients) FirstBytes() *FirstBytes {
+	r := &c.Responses
+	if !c.Answers.Known || r.Count == 0 {
+		return c.ReportedFirstBytes
+	}
+	within := func(share float64) float64 {
+		seconds, _ := r.Quantile(share)
+		return seconds
+	}
+	return &FirstBytes{r.Count, r.Sum / float64(r.Count), within(.5), within(.95), within(.99)}
+}
+
 // ClientTotals count clients since their handshakes were first followed. A
 // client that connected again is another one.
 type ClientTotals struct {
@@ -270,6 +290,8 @@ type Clients struct {
 	Flood   *ClientFlood
 	// Arrivals are the latest attempts that began without a pause, nil where none is known.
 	Arrivals *Arrivals
+	// ReportedFirstBytes are those of a document, which has no histogram.
+	ReportedFirstBytes *FirstBytes
 }
 
 // Arrivals are attempts that began without a pause of some seconds between them: those of a

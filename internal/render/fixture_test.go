@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -133,6 +134,10 @@ func overloadedClients() *model.Snapshot {
 		model.ClientConnected: 8293, model.ClientDelayed: 312, model.ClientGaveUp: 1707, model.ClientStalled: 12,
 	}
 	c.Delays.Count, c.Delays.Sum = 312, 780
+	c.Answers = model.ClientAnswers{Known: true, Answered: 8103}
+	c.Responses = model.FirstResponses{
+		Count: 506, Sum: 405, Bounds: outcome.ResponseBounds(), Buckets: [model.NumResponseBuckets]uint64{5: 20, 6: 260, 7: 480, 8: 495, 9: 500, 10: 500},
+	}
 	s.Listeners[0].Losses.Clients = c
 	return s
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
@@ -20,6 +21,7 @@ func (s ListenerText) losses(snap *model.Snapshot) {
 		return
 	}
 	s.clients(lo.Clients)
+	s.firstBytes(lo.Clients)
 	s.holders()
 	lines := lossLines(lo)
 	if len(lines) == 0 {
@@ -69,6 +71,16 @@ func (s ListenerText) clients(c *model.Clients) {
 	}
 	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
 		s.Row(term.Label("turned away"), term.Bad.Of("most from "+losers(c.Losers)))
+	}
+}
+
+// firstBytes says how long those had waited that were answered.
+func (s ListenerText) firstBytes(c *model.Clients) {
+	if c == nil {
+		return
+	}
+	if said := diagnosis.FirstBytes(c); said != "" {
+		s.Row(term.Label("first byte"), term.Text(said))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
@@ -28,6 +29,7 @@ type card struct {
 	Clients   []part
 	Attempts  string // heading of the outcomes' bar
 	Outcomes  []part
+	Answered  string // how long they had waited
 	Waits     string // heading of the peers
 	Peers     []peer
 	Findings  []finding
@@ -119,6 +121,9 @@ func newCard(l *model.Listener) card {
 	c.Summary, c.Stages = model.Printable(l.Verdict.Summary), flow(l)
 	c.Room, c.Clients = clients(l)
 	c.Attempts, c.Outcomes = outcomes(l)
+	if l.Losses != nil && l.Losses.Clients != nil {
+		c.Answered = diagnosis.FirstBytes(l.Losses.Clients)
+	}
 	c.Waits, c.Peers = peers(l)
 	c.Answer, c.Settings = newAnswer(l), settings(l)
 	for _, f := range l.Verdict.Findings {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -18,6 +19,11 @@ func overloaded() model.Listener {
 	l := listener(8080, model.StatusLosing)
 	c := &model.Clients{Observed: time.Minute, Waiting: 3, Losers: []model.ClientSource{{Addr: netip.MustParseAddr("192.0.2.77"), Clients: 9}}}
 	c.Outcomes[model.ClientConnected], c.Outcomes[model.ClientDelayed], c.Outcomes[model.ClientGaveUp] = 8293, 312, 1707
+	c.Answers.Known = true
+	c.Responses = model.FirstResponses{Count: 40, Bounds: outcome.ResponseBounds()}
+	for i := range c.Responses.Buckets {
+		c.Responses.Buckets[i] = uint64(4 * i)
+	}
 	l.Losses = &model.Losses{Clients: c}
 	l.Process = &model.Process{PID: 42, Comm: "java", Downstream: &model.Downstream{Peers: []model.Peer{
 		{
@@ -38,6 +44,7 @@ func TestClientsAndPeersAreShown(t *testing.T) {
 	page := b.String()
 	for _, want := range []string{
 		"<h3>Attempts to connect in 60 s: 10,315</h3>", "8,293 connected", "312 delayed", "1,707 gave up", "3 still trying",
+		"First byte of an answer: half within 0.5 s",
 		"<h3>Requests in flight, by peer</h3>", "10.0.3.7:5432 (orders-&lt;db&gt;)", "10 of 10 connections", "oldest 4.9 s", "pool of 10",
 		"10.0.3.8:6379", "0 of 2 connections", "oldest 3 s", "2 not connected yet · 1 also at rest",
 	} {

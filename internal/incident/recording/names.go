@@ -69,7 +69,7 @@ func modelNames() []named {
 		of[model.Lately]("Span Losses Delta"),
 		of[model.Recent]("Began Ended Over Latest ClientsTurnedAway Packets QueueResets Cause"),
 		of[model.Clients]("ClientTotals Waits Observed Waiting Settling Stalling Unreached Estimated PacketsLost AfterDrops " +
-			"RefusedAt RefusedBefore Losers Balancer Proxies Flood Arrivals"),
+			"RefusedAt RefusedBefore Losers Balancer Proxies Flood Arrivals -ReportedFirstBytes"),
 		of[model.ClientTotals]("Outcomes Begun LetIn LetInLate GaveUpUnreached ResetInAnswer Answers Delays Responses Untracked"),
 		of[model.ClientAnswers]("Known Why Answered Unanswered Closed Checks Unclear"),
 		of[model.ConnectDelays]("Count Sum Bounds Buckets"),
