@@ -34,6 +34,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // mcpSession is the protocol library's own client at a tcpdiag mcp that runs.
@@ -223,8 +224,7 @@ func TestMCPAsksAgent(t *testing.T) {
 
 	agent := tcpdiag(ns, "agent", "--port", "18461", "--web.listen-address", processAddress, "--web.config.file", web, "--handshakes", "off")
 	agent.Stderr = t.Output()
-	require.NoError(t, agent.Start())
-	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
+	proctest.Run(t, agent)
 
 	cmd := ns.Command(os.Args[0], "mcp", "--agent", "https://"+processAddress, "--http.config.file", client)
 	session := mcpSession(t, cmd, nil)

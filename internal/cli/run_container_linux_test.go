@@ -17,6 +17,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cli/runcmd"
 	"github.com/tcpdiag/tcpdiag/internal/passthrough"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // job is a pipeline's container: no terminal, another user without capabilities, a root file
@@ -28,10 +29,7 @@ type job struct {
 
 func newJob(t *testing.T) *job {
 	ns := nettest.Namespace(t)
-	dir, err := os.MkdirTemp("", "job-") // t.TempDir is nobody else's
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // the job's user looks for the program there
+	dir := proctest.PublicDir(t)
 	j := &job{ns, filepath.Join(dir, "tcpdiag"), filepath.Join(dir, "out")}
 	content, err := os.ReadFile(os.Args[0])
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/examine"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // stranger is a process of another user, in a folder of its own that it can reach.
@@ -48,10 +49,7 @@ const secret = "TOPSECRET"
 // rootOnly is a file of root's alone.
 func rootOnly(t *testing.T, name, text string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "root")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := proctest.PublicDir(t)
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path

@@ -16,6 +16,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func ports(numbers ...uint16) []match.Listening {
@@ -333,10 +334,7 @@ func TestAsAnotherUser(t *testing.T) {
 // read are read.
 func TestWorldReadableFiles(t *testing.T) {
 	c, unavailable, pid := asNobody(t, func() *server {
-		dir, err := os.MkdirTemp("", "public") // TempDir's parent is its owner's alone
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		require.NoError(t, os.Chmod(dir, 0o755))
+		dir := proctest.PublicDir(t)
 		write(t, filepath.Join(dir, "conf/server.xml"), smallServer)
 		return startFake(t, fake{args: tomcatArgs(dir)})
 	})
@@ -352,10 +350,7 @@ func TestWorldReadableFiles(t *testing.T) {
 // port that only it can give is not "none".
 func TestPropertiesInAnUnreadEnvironment(t *testing.T) {
 	c, unavailable, pid := asNobody(t, func() *server {
-		dir, err := os.MkdirTemp("", "public") // TempDir's parent is its owner's alone
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		require.NoError(t, os.Chmod(dir, 0o755))
+		dir := proctest.PublicDir(t)
 		write(t, filepath.Join(dir, "conf/server.xml"), `<Server><Service><Connector port="${http.port}"
 			maxThreads="${max.threads:-400}" acceptCount="50" maxConnections="${max.connections}"/></Service></Server>`)
 		return startFake(t, fake{

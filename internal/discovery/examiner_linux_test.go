@@ -15,6 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // counting counts examinations.
@@ -100,10 +101,7 @@ func TestSetUserID(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: it makes a set-user-ID program")
 	}
-	dir, err := os.MkdirTemp("", "setuid")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := proctest.PublicDir(t)
 	program, err := os.ReadFile("/proc/self/exe")
 	require.NoError(t, err)
 	java := filepath.Join(dir, "java")

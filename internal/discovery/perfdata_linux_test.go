@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // TestJVM: the performance data of a JVM is opened in the child and read here, as root
@@ -23,10 +24,7 @@ func TestJVM(t *testing.T) {
 	if err != nil {
 		t.Skip("needs java: ", err)
 	}
-	dir, err := os.MkdirTemp("", "sleeper")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := proctest.PublicDir(t)
 	source := filepath.Join(dir, "Sleeper.java")
 	require.NoError(t, os.WriteFile(source, []byte(`public class Sleeper {
 	public static void main(String[] args) throws Exception { while (true) { System.gc(); Thread.sleep(20); } }
@@ -37,8 +35,7 @@ func TestJVM(t *testing.T) {
 		const nobody = 65534
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	proctest.Run(t, cmd)
 
 	var key hostproc.ProcessKey
 	require.Eventually(t, func() bool { // the name is that of the program once it runs

@@ -15,6 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // orderly notes whose processes are examined in which order.
@@ -37,8 +38,7 @@ func sleepAs(t *testing.T, uid uint32) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sleep", "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}, Pdeathsig: syscall.SIGKILL}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+	proctest.Run(t, cmd)
 	return cmd.Process.Pid
 }
 

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,38 +19,24 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/memory"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
-const (
-	childMode = "OWNER_TEST_CHILD"
-	nobody    = 65534
-)
+const nobody = proctest.Nobody
 
 // TestMain doubles as the processes that the tests read.
 func TestMain(m *testing.M) {
-	runtime.LockOSThread() // the main thread's name is the process's
-	mode := os.Getenv(childMode)
-	if mode == "" {
-		os.Exit(m.Run())
-	}
-	if err := runChild(mode); err != nil {
-		fmt.Fprintln(os.Stderr, "child:", err)
-		os.Exit(1)
-	}
+	proctest.Main(m, map[string]func(string) error{"serve": ofSpec(serve), "find": ofSpec(find)})
 }
 
-func runChild(mode string) error {
-	var spec childSpec
-	if err := json.Unmarshal([]byte(os.Getenv("OWNER_TEST_SPEC")), &spec); err != nil {
-		return err
+func ofSpec(run func(childSpec) error) func(string) error {
+	return func(arg string) error {
+		var spec childSpec
+		if err := json.Unmarshal([]byte(arg), &spec); err != nil {
+			return err
+		}
+		return run(spec)
 	}
-	switch mode {
-	case "serve":
-		return serve(spec)
-	case "find":
-		return find(spec)
-	}
-	return fmt.Errorf("no mode %q", mode)
 }
 
 // childSpec says what a child does.
@@ -93,6 +77,7 @@ func serve(spec childSpec) error {
 	if err := json.NewEncoder(os.Stdout).Encode(s); err != nil {
 		return err
 	}
+	fmt.Println("ready")
 	commands := bufio.NewScanner(os.Stdin)
 	for commands.Scan() {
 		if commands.Text() == "rename" {
@@ -147,16 +132,8 @@ func socketOf(fd int) (Socket, error) {
 }
 
 func nameThreads(spec childSpec, port uint16) error {
-	named := make(chan error)
 	for _, name := range spec.Threads {
-		name = strings.ReplaceAll(name, "PORT", strconv.Itoa(int(port)))
-		go func() {
-			runtime.LockOSThread()
-			comm := fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid())
-			named <- os.WriteFile(comm, []byte(name), 0)
-			select {}
-		}()
-		if err := <-named; err != nil {
+		if err := proctest.StartThreads(strings.ReplaceAll(name, "PORT", strconv.Itoa(int(port)))); err != nil {
 			return err
 		}
 	}
@@ -232,13 +209,7 @@ func kind(err error) string {
 	return err.Error()
 }
 
-type option func(*exec.Cmd)
-
-func asUser(id uint32) option {
-	return func(cmd *exec.Cmd) {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
-	}
-}
+type option = func(*exec.Cmd)
 
 func withArgs(args ...string) option {
 	return func(cmd *exec.Cmd) { cmd.Args = append(cmd.Args, args...) }
@@ -248,64 +219,30 @@ func withFile(f *os.File) option {
 	return func(cmd *exec.Cmd) { cmd.ExtraFiles = append(cmd.ExtraFiles, f) }
 }
 
-func childCommand(t *testing.T, mode string, spec childSpec, options ...option) *exec.Cmd {
-	t.Helper()
-	data, err := json.Marshal(spec)
-	require.NoError(t, err)
-	// By this name another user may start it whatever folder it is in.
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
-	cmd.Env = append(os.Environ(), childMode+"="+mode, "OWNER_TEST_SPEC="+string(data))
-	cmd.Stderr = os.Stderr
-	for _, o := range options {
-		o(cmd)
-	}
-	return cmd
-}
-
 // child is a process that may own a listener.
 type child struct {
-	*exec.Cmd
+	*proctest.Child
 	Socket
-	in  io.WriteCloser
-	out *bufio.Scanner
-}
-
-func (c *child) pid() int { return c.Process.Pid }
-
-func (c *child) stop() {
-	_ = c.in.Close()
-	_ = c.Process.Kill()
-	_ = c.Wait()
 }
 
 func start(t *testing.T, spec childSpec, options ...option) *child {
 	t.Helper()
-	c := &child{Cmd: childCommand(t, "serve", spec, options...)}
-	var err error
-	c.in, err = c.StdinPipe()
-	require.NoError(t, err)
-	out, err := c.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, c.Start())
-	t.Cleanup(c.stop)
-	c.out = bufio.NewScanner(out)
-	require.True(t, c.out.Scan(), "the child ended before it was ready")
-	require.NoError(t, json.Unmarshal(c.out.Bytes(), &c.Socket))
+	c := &child{Child: proctest.Start(t, "serve", text(t, spec), options...)}
+	require.NoError(t, json.Unmarshal([]byte(c.Lines[0]), &c.Socket))
 	return c
 }
 
-// do has the child obey a command.
-func (c *child) do(t *testing.T, command string) {
+func text(t *testing.T, spec childSpec) string {
 	t.Helper()
-	_, err := c.in.Write([]byte(command + "\n"))
+	data, err := json.Marshal(spec)
 	require.NoError(t, err)
-	require.True(t, c.out.Scan())
+	return string(data)
 }
 
 // findAs is what a user other than root finds.
 func findAs(t *testing.T, spec childSpec, options ...option) findResult {
 	t.Helper()
-	out, err := childCommand(t, "find", spec, options...).Output()
+	out, err := proctest.Command(t, "find", text(t, spec), options...).Output()
 	require.NoError(t, err)
 	var r findResult
 	require.NoError(t, json.Unmarshal(out, &r))

@@ -21,9 +21,9 @@ func TestFind(t *testing.T) {
 	found, denied := f.Find([]Socket{a.Socket, b.Socket, {}})
 	require.Empty(t, denied)
 	require.Len(t, found, 2)
-	require.Equal(t, a.pid(), found[a.Inode].PID)
+	require.Equal(t, a.PID(), found[a.Inode].PID)
 	require.Equal(t, "java", found[a.Inode].Comm)
-	require.Equal(t, b.pid(), found[b.Inode].PID, "its listener comes after 700 descriptors")
+	require.Equal(t, b.PID(), found[b.Inode].PID, "its listener comes after 700 descriptors")
 	require.Equal(t, "odd) 1 (name", found[b.Inode].Comm)
 	for _, p := range found {
 		require.False(t, p.ByThreadName)
@@ -47,7 +47,7 @@ func TestFindFromMemory(t *testing.T) {
 	require.Zero(t, proc.listings-listings, "of all processes")
 
 	// execve and prctl change the name of a process and nothing else.
-	a.do(t, "rename")
+	a.Do(t, "rename")
 	got, _ = f.Find([]Socket{a.Socket})
 	require.Equal(t, "renamed", got[a.Inode].Comm)
 }
@@ -57,11 +57,11 @@ func TestListenerMovesToAnotherDescriptor(t *testing.T) {
 	proc := newCounting(t, "/proc")
 	f := New(proc)
 	found, _ := f.Find([]Socket{c.Socket})
-	require.Equal(t, c.pid(), found[c.Inode].PID)
-	c.do(t, "move")
+	require.Equal(t, c.PID(), found[c.Inode].PID)
+	c.Do(t, "move")
 	readlinks := proc.readlinks
 	found, _ = f.Find([]Socket{c.Socket})
-	require.Equal(t, c.pid(), found[c.Inode].PID)
+	require.Equal(t, c.PID(), found[c.Inode].PID)
 	require.Less(t, proc.readlinks-readlinks, 20, "only the process that had it is asked")
 }
 
@@ -71,10 +71,10 @@ func TestOwnerDies(t *testing.T) {
 	f := New(proc)
 	found, _ := f.Find([]Socket{c.Socket})
 	require.Len(t, found, 1)
-	c.stop()
+	c.Stop()
 	found, _ = f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
-	_, err := f.OwnedBy(c.pid(), []uint32{c.Inode})
+	_, err := f.OwnedBy(c.PID(), []uint32{c.Inode})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
@@ -90,10 +90,10 @@ func TestListenerHandedOver(t *testing.T) {
 	proc := newCounting(t, "/proc")
 	f := New(proc)
 	found, _ := f.Find([]Socket{s})
-	require.Equal(t, older.pid(), found[s.Inode].PID)
-	older.stop()
+	require.Equal(t, older.PID(), found[s.Inode].PID)
+	older.Stop()
 	found, denied := f.Find([]Socket{s})
-	require.Equal(t, younger.pid(), found[s.Inode].PID)
+	require.Equal(t, younger.PID(), found[s.Inode].PID)
 	require.Empty(t, denied)
 }
 
@@ -105,14 +105,14 @@ func TestHintsKeepTheSearchShort(t *testing.T) {
 	others := 0
 	startOthers := func() {
 		for range processes {
-			start(t, childSpec{Fillers: fillers}, asUser(uid))
+			start(t, childSpec{Fillers: fillers}, proctest.AsUser(uid))
 			others++
 		}
 	}
 	startOthers()
-	tomcat := start(t, childSpec{Listen: true, Fillers: 40, Threads: []string{"a", "b", "http-nio-PORT-exec-1", "c", "d", "e"}}, asUser(uid))
-	java := start(t, childSpec{Listen: true, Fillers: 40, Comm: "java"}, asUser(uid))
-	plain := start(t, childSpec{Listen: true, Fillers: 40}, asUser(uid))
+	tomcat := start(t, childSpec{Listen: true, Fillers: 40, Threads: []string{"a", "b", "http-nio-PORT-exec-1", "c", "d", "e"}}, proctest.AsUser(uid))
+	java := start(t, childSpec{Listen: true, Fillers: 40, Comm: "java"}, proctest.AsUser(uid))
+	plain := start(t, childSpec{Listen: true, Fillers: 40}, proctest.AsUser(uid))
 	startOthers()
 
 	for name, tt := range map[string]struct {
@@ -127,7 +127,7 @@ func TestHintsKeepTheSearchShort(t *testing.T) {
 			proc := newCounting(t, "/proc")
 			f := New(proc)
 			found, _ := f.Find([]Socket{tt.c.Socket})
-			require.Equal(t, tt.c.pid(), found[tt.c.Inode].PID)
+			require.Equal(t, tt.c.PID(), found[tt.c.Inode].PID)
 			require.LessOrEqual(t, proc.readlinks, tt.bound)
 		})
 	}
@@ -145,26 +145,26 @@ func TestNamespaceKeepsTheSearchShort(t *testing.T) {
 	s := pod.Socket
 	proc := newCounting(t, "/proc")
 	f := New(proc)
-	s.Net, _ = proc.NetID(pod.pid())
+	s.Net, _ = proc.NetID(pod.PID())
 	found, _ := f.Find([]Socket{s})
-	require.Equal(t, pod.pid(), found[s.Inode].PID)
+	require.Equal(t, pod.PID(), found[s.Inode].PID)
 	require.LessOrEqual(t, proc.readlinks, 100)
 	require.Equal(t, 1, proc.stats, "nothing is read of those in other namespaces")
 
 	// A socket that nobody in its namespace holds is looked for everywhere.
 	elsewhere := start(t, childSpec{Listen: true, Fillers: 40})
 	s = elsewhere.Socket
-	s.Net, _ = proc.NetID(pod.pid())
+	s.Net, _ = proc.NetID(pod.PID())
 	found, _ = New(proc).Find([]Socket{s, pod.Socket})
-	require.Equal(t, elsewhere.pid(), found[s.Inode].PID)
+	require.Equal(t, elsewhere.PID(), found[s.Inode].PID)
 }
 
 func TestHeld(t *testing.T) {
 	c := start(t, childSpec{Listen: true, Fillers: 400})
-	held, err := New(newCounting(t, "/proc")).OwnedBy(c.pid(), []uint32{c.Inode, 1})
+	held, err := New(newCounting(t, "/proc")).OwnedBy(c.PID(), []uint32{c.Inode, 1})
 	require.NoError(t, err)
 	require.Len(t, held, 1)
-	require.Equal(t, c.pid(), held[c.Inode].PID)
+	require.Equal(t, c.PID(), held[c.Inode].PID)
 	_, err = New(newCounting(t, "/proc")).OwnedBy(-1, nil)
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
@@ -179,10 +179,10 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for _, c := range []*child{a, b, a} {
 				found, _ := f.Find([]Socket{c.Socket})
-				if found[c.Inode].PID != c.pid() {
-					t.Errorf("found %+v, want pid %d", found, c.pid())
+				if found[c.Inode].PID != c.PID() {
+					t.Errorf("found %+v, want pid %d", found, c.PID())
 				}
-				if _, err := f.OwnedBy(c.pid(), []uint32{c.Inode}); err != nil {
+				if _, err := f.OwnedBy(c.PID(), []uint32{c.Inode}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -198,15 +198,15 @@ func TestZombieIsNotDenied(t *testing.T) {
 	proc := newCounting(t, "/proc")
 	f := New(proc)
 	require.Eventually(t, func() bool {
-		st, err := proc.Stat(c.pid())
+		st, err := proc.Stat(c.PID())
 		return err == nil && st.Exited
 	}, time.Minute, time.Millisecond)
 	found, denied := f.Find([]Socket{c.Socket})
 	require.Empty(t, found)
 	for _, d := range denied { // of others, when not root
-		require.NotEqual(t, c.pid(), d.PID)
+		require.NotEqual(t, c.PID(), d.PID)
 	}
-	_, err := f.OwnedBy(c.pid(), []uint32{c.Inode})
+	_, err := f.OwnedBy(c.PID(), []uint32{c.Inode})
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }
 
@@ -226,16 +226,16 @@ func TestListenerPassedToAStranger(t *testing.T) {
 	find := func(cgroup uint64) int {
 		f.owners = map[uint32]*owned{}
 		f.Containers(func(pid int) (uint64, bool) {
-			return cgroup, pid == stranger.pid()
+			return cgroup, pid == stranger.PID()
 		})
 		found, _ := f.Find([]Socket{s})
 		return found[s.Inode].PID
 	}
-	require.Equal(t, stranger.pid(), find(7), "it was made in its container")
-	require.Equal(t, owner.pid(), find(8))
-	require.Equal(t, stranger.pid(), find(0), "not known")
+	require.Equal(t, stranger.PID(), find(7), "it was made in its container")
+	require.Equal(t, owner.PID(), find(8))
+	require.Equal(t, stranger.PID(), find(0), "not known")
 	s.Net = 4711 // of another network namespace
-	require.Equal(t, owner.pid(), find(0))
-	owner.stop()
-	require.Equal(t, stranger.pid(), find(0), "nobody else holds it")
+	require.Equal(t, owner.PID(), find(0))
+	owner.Stop()
+	require.Equal(t, stranger.PID(), find(0), "nobody else holds it")
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // confinedVariable makes the test program a process that confines itself, tries
@@ -204,10 +206,7 @@ func ourselves() Identity { return Identity{UID: uint32(os.Getuid()), GID: uint3
 // public is a folder that any user can reach, with one file.
 func public(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sandbox")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	dir := proctest.PublicDir(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), []byte("hello"), 0o644))
 	return dir
 }

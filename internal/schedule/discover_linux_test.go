@@ -23,6 +23,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -119,8 +120,7 @@ func TestEveryNamespaceOnce(t *testing.T) {
 	first.listen(t, 10, 3)
 	second.listen(t, 20, 7)
 	sibling := first.Command("sleep", "300")
-	require.NoError(t, sibling.Start())
-	t.Cleanup(func() { _ = sibling.Process.Kill(); _ = sibling.Wait() })
+	proctest.Run(t, sibling)
 
 	snap := n.scan(t)
 	for p, want := range map[*pod]int{first: 3, second: 7} {
@@ -291,8 +291,7 @@ func TestNamespaceOutlivesAProcess(t *testing.T) {
 	n.scan(t)
 	sp := n.space(p.id)
 	second := p.Command("sleep", "300")
-	require.NoError(t, second.Start())
-	t.Cleanup(func() { _ = second.Process.Kill(); _ = second.Wait() })
+	proctest.Run(t, second)
 	require.Eventually(t, func() bool {
 		id, err := netns.OfPID("/proc", second.Process.Pid)
 		return err == nil && id == p.id

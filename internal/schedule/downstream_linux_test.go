@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // watching8080: what else the test's process listens on is a backend of it.
@@ -80,11 +81,7 @@ func (l *lab) ask(t *testing.T, address string, n, asked int) []net.Conn {
 func (l *lab) stranger(t *testing.T, address string) {
 	t.Helper()
 	cmd := l.Command("bash", "-c", "exec 3<>/dev/tcp/"+strings.Replace(address, ":", "/", 1)+" && sleep 300")
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	require.Eventually(t, func() bool {
 		link, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/3", cmd.Process.Pid))
 		return err == nil && strings.HasPrefix(link, "socket:")

@@ -20,6 +20,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
@@ -46,11 +47,7 @@ func namespaceWithProcess(t testing.TB) (ns *nettest.NS, pid int) {
 	t.Helper()
 	ns = nettest.Namespace(t)
 	inside := ns.Command("sleep", "300")
-	require.NoError(t, inside.Start())
-	t.Cleanup(func() {
-		_ = inside.Process.Kill()
-		_ = inside.Wait()
-	})
+	proctest.Run(t, inside)
 	pid = inside.Process.Pid
 	require.Eventually(t, func() bool { // nsenter is still on its way
 		comm, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")

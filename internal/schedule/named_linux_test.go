@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
@@ -133,8 +134,7 @@ func TestOneOfTwoNamedProcessesEnds(t *testing.T) {
 	var second *exec.Cmd
 	n := newNamed(t, "exit", func(o *Options, pid int) { o.PIDs = []int{pid} })
 	second = n.Command("sleep", "300")
-	require.NoError(t, second.Start())
-	t.Cleanup(func() { _ = second.Process.Kill(); _ = second.Wait() })
+	proctest.Run(t, second)
 	require.Eventually(t, func() bool {
 		id, err := netns.OfPID("/proc", second.Process.Pid)
 		return err == nil && id == n.number(t)

@@ -12,14 +12,14 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A process that is stopped serves nobody, nor does one that has ended.
 func TestWhoRuns(t *testing.T) {
 	proc := hostfs.Real(t)
 	sleep := nettest.Namespace(t).Command("sleep", "600")
-	require.NoError(t, sleep.Start())
-	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
+	proctest.Run(t, sleep)
 	pid := sleep.Process.Pid
 	require.True(t, runs(proc, pid))
 	require.NoError(t, sleep.Process.Signal(unix.SIGSTOP))
@@ -38,8 +38,7 @@ func TestServerThatHasJustBegunDrainsNothing(t *testing.T) {
 	proc := hostfs.Real(t)
 	ns := nettest.Namespace(t)
 	sleep := ns.Command("sleep", "600")
-	require.NoError(t, sleep.Start())
-	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
+	proctest.Run(t, sleep)
 	own, err := proc.NetID(unix.Getpid())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { // nsenter is still on its way

@@ -9,6 +9,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A process in another namespace is a stranger there, and what listens there is known of any.
@@ -16,8 +17,7 @@ func TestListenersElsewhere(t *testing.T) {
 	proc := hostfs.Real(t)
 	ns := nettest.Namespace(t)
 	sleep := ns.Command("sleep", "60")
-	require.NoError(t, sleep.Start())
-	t.Cleanup(func() { _ = sleep.Process.Kill(); _ = sleep.Wait() })
+	proctest.Run(t, sleep)
 	ns.Do(func() {
 		l := nettest.Listen(t, nettest.ListenOptions{Address: "0.0.0.0:0", Backlog: 5})
 		var there []int

@@ -13,6 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A process that ends while its files are read may be another one by then: what was
@@ -94,8 +95,7 @@ func startJava(t *testing.T, dir string, args ...string) (*exec.Cmd, io.Closer) 
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	proctest.Run(t, cmd)
 	_, err = out.Read(make([]byte, 1)) // it is what it seems to be
 	require.NoError(t, err)
 	return cmd, in

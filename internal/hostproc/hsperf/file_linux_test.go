@@ -34,11 +34,7 @@ func startJVM(t *testing.T, command func(java, source string) *exec.Cmd) *exec.C
 	require.NoError(t, os.WriteFile(source, []byte(sleeperJava), 0o600))
 	cmd := command(java, source)
 	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS=-Dfrom.tool=options")
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	return cmd
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // shape is a load, and the server that meets it.
@@ -154,8 +155,7 @@ func nextPort() uint16 { return uint16(10_000 + (uint32(os.Getpid())*64+portsUse
 func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 	fs := hostfs.Real(t)
 	sleeper := ns.Command("sleep", "3600")
-	require.NoError(t, sleeper.Start())
-	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	proctest.Run(t, sleeper)
 	require.Eventually(t, func() bool {
 		id, err := netns.Open(netns.Path("/proc", sleeper.Process.Pid))
 		if err != nil {
@@ -181,8 +181,7 @@ func passiveOpens(t testing.TB, ns *nettest.NS) func() uint64 {
 func openTap(t testing.TB, ns *nettest.NS, judged func(outcome.Judged), ports ...uint16) clients.Tap {
 	fs := hostfs.Real(t)
 	sleeper := ns.Command("sleep", "3600")
-	require.NoError(t, sleeper.Start())
-	t.Cleanup(func() { _ = sleeper.Process.Kill(); _ = sleeper.Wait() })
+	proctest.Run(t, sleeper)
 	here, err := netns.Open(ns.Path())
 	require.NoError(t, err)
 	defer here.Close()

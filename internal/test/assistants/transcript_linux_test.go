@@ -19,6 +19,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
@@ -40,8 +41,7 @@ func TestTranscript(t *testing.T) {
 	address := nettest.FreeAddress(t)
 	agent := exec.Command(binary, "agent", "--web.listen-address", address, "--port", strconv.Itoa(port), "--max-connections", "20", "--accept-count", "5", "--max-threads", "4", "--incident-dir", t.TempDir())
 	agent.Stderr = t.Output()
-	require.NoError(t, agent.Start())
-	t.Cleanup(func() { _ = agent.Process.Kill(); _ = agent.Wait() })
+	proctest.Run(t, agent)
 
 	session := connected(t, exec.Command(binary, "mcp", "--agent", "http://"+address))
 	a := &asker{session: session}

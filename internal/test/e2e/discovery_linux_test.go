@@ -15,6 +15,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -99,11 +100,7 @@ func TestLongF8SharedExecutor(t *testing.T) {
 		"org.apache.catalina.startup.Bootstrap", "start")
 	cmd.Dir = base
 	cmd.SysProcAttr = rig.DiesWithParent()
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	nettest.Within(t, time.Minute, "Tomcat listens", func() bool {
 		c, err := net.Dial("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err != nil {

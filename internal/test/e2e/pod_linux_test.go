@@ -18,6 +18,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -132,11 +133,7 @@ func tomcatPod(t *testing.T) *pod {
 		"org.apache.catalina.startup.Bootstrap", "start")
 	cmd := exec.CommandContext(t.Context(), "ip", line...)
 	cmd.SysProcAttr = rig.DiesWithParent()
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	p := &pod{
 		t: t, net: "/run/netns/" + name, pid: cmd.Process.Pid, inner: cmd.Process.Pid, port: port, cause: "keep_alive_idle", idle: podConnections,
 		sources: map[string]string{"max_connections": "conf/server.xml line 3", "max_threads": "conf/server.xml line 3", "accept_count": "conf/server.xml line 3"},

@@ -52,7 +52,7 @@ func runChild(mode, arg string) error {
 	case "sockets":
 		err = childSockets(arg)
 	case "threads":
-		err = childThreads(arg)
+		err = StartThreads(strings.Split(arg, ",")...)
 	case "chroot":
 		err = unix.Chroot(arg)
 	case "mapped":
@@ -91,10 +91,10 @@ func childSockets(arg string) error {
 	return nil
 }
 
-// childThreads starts threads with the names given, separated by commas.
-func childThreads(names string) error {
+// StartThreads starts threads with the names given, which stay.
+func StartThreads(names ...string) error {
 	named := make(chan error)
-	for name := range strings.SplitSeq(names, ",") {
+	for _, name := range names {
 		go func() {
 			runtime.LockOSThread()
 			comm := fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid())
@@ -112,7 +112,8 @@ func childThreads(names string) error {
 type Child struct {
 	*exec.Cmd
 	Lines []string // printed before "ready"
-	stdin io.Closer
+	stdin io.WriteCloser
+	out   *bufio.Scanner
 }
 
 // PID is its id.
@@ -125,9 +126,22 @@ func (c *Child) Stop() {
 	_ = c.Wait()
 }
 
+// Do has a child that reads commands obey one, and waits for its answer.
+func (c *Child) Do(t *testing.T, command string) {
+	t.Helper()
+	_, err := fmt.Fprintln(c.stdin, command)
+	require.NoError(t, err)
+	require.True(t, c.out.Scan())
+}
+
 // AsNobody starts it as another user.
-func AsNobody(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: Nobody, Gid: Nobody}}
+func AsNobody(cmd *exec.Cmd) { AsUser(Nobody)(cmd) }
+
+// AsUser starts it as a user and the group of the same number.
+func AsUser(id uint32) func(*exec.Cmd) {
+	return func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: id, Gid: id}}
+	}
 }
 
 // Command is a process of a mode that is not started yet.
@@ -152,15 +166,24 @@ func Start(t *testing.T, mode, arg string, options ...func(*exec.Cmd)) *Child {
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	c := &Child{Cmd: cmd, stdin: stdin}
+	c := &Child{Cmd: cmd, stdin: stdin, out: bufio.NewScanner(stdout)}
 	t.Cleanup(c.Stop)
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if lines.Text() == "ready" {
+	for c.out.Scan() {
+		if c.out.Text() == "ready" {
 			return c
 		}
-		c.Lines = append(c.Lines, lines.Text())
+		c.Lines = append(c.Lines, c.out.Text())
 	}
 	t.Fatalf("child %q ended before it was ready", mode)
 	return nil
+}
+
+// Run starts a program, which ends with the test.
+func Run(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 }

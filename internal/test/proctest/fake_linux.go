@@ -28,3 +28,13 @@ func WriteTree(t *testing.T, dir string, files map[string]string) {
 		require.NoError(t, os.WriteFile(name, []byte(content), 0o600))
 	}
 }
+
+// PublicDir is a folder that other users can enter: the parent of TempDir is its owner's alone.
+func PublicDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "public-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // others enter it
+	return dir
+}

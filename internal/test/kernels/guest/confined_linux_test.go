@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // confinement is what a container's runtime, or systemd, leaves a program.
@@ -41,11 +42,7 @@ func (c confinement) start(t *testing.T, ns *nettest.NS) (log func() string) {
 	cmd.Env = append(os.Environ(), "TCPDIAG_CONFINED="+string(text))
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	return func() string {
 		text, err := os.ReadFile(out.Name())
 		return fmt.Sprintf("%s%v", text, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // shipped is where the disk has files of deploy.
@@ -121,11 +122,7 @@ func startPod(t *testing.T) *pod {
 	require.NoError(t, err)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	p.pid = cmd.Process.Pid
 	_, err = fmt.Fscanln(out, &p.port, &p.inode)
 	require.NoError(t, err)

@@ -18,6 +18,8 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/openfiles"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // stat("/proc/PID/fd").st_size is the number of open files since 6.2.
@@ -59,11 +61,7 @@ func sleeper(t *testing.T, how func(*syscall.SysProcAttr)) int {
 	cmd := exec.Command("/bin/busybox", "sleep", "1000")
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	how(cmd.SysProcAttr)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	return cmd.Process.Pid
 }
 

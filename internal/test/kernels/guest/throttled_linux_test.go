@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/demo"
+	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 // A server that a CPU quota keeps from accepting: its limits are far away, and
@@ -44,11 +45,7 @@ func throttledServer(t *testing.T) (pid int, address netip.AddrPort) {
 	cmd.Env = append(os.Environ(), "TCPDIAG_SERVER=1")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
+	proctest.Run(t, cmd)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	require.NoError(t, err)
 	address, err = netip.ParseAddrPort(strings.TrimSpace(line))
