@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
-	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -44,10 +43,7 @@ func TestClientsThatAreKnownLateAreCounted(t *testing.T) {
 		require.Empty(t, tracker.cases)
 		s := d.shelf.list()[0]
 		require.EqualValues(t, 630, *s.TurnedAway)
-		in, err := d.open(s.ID)
-		require.NoError(t, err)
-		story, err := story.Read(in)
-		require.NoError(t, err)
+		story := d.story(t, s.ID)
 		require.EqualValues(t, 630, *story.Summary.TurnedAway)
 	}
 }

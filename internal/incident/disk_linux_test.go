@@ -21,24 +21,18 @@ func TestDiskWithoutRoom(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	d, tracker := newDirect(t, dir, someLimits())
 	v := newLife(1)
-	for range 5 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(5, connectionsFull, tracker, d)
 	require.Zero(t, d.lost.Load())
 	ballast := dir + "/ballast"
 	require.ErrorIs(t, os.WriteFile(ballast, make([]byte, 128<<10), 0o600), syscall.ENOSPC)
 	for d.lost.Load() == 0 {
 		tracker.record(v.next(connectionsFull), d)
 	}
-	for range 10 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(10, connectionsFull, tracker, d)
 	lost := int(d.lost.Load())
 	require.Equal(t, uint64(1), d.failures.Load(), "said once")
 	require.NoError(t, os.Remove(ballast))
-	for range 5 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(5, connectionsFull, tracker, d)
 	in, err := d.open(d.shelf.list()[0].ID)
 	require.NoError(t, err)
 	r, frames := readAll(t, in)

@@ -38,9 +38,7 @@ func TestLongTenThousandOldFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
 	d, tracker := newDirect(t, dir, someLimits())
 	v := newLife(1)
-	for range 5 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(5, connectionsFull, tracker, d)
 	require.Zero(t, d.failures.Load())
 	names := namesIn(t, dir)
 	require.Contains(t, names, "notes.txt", "what is not ours is left alone")
@@ -54,9 +52,7 @@ func TestReadOnlyDirectoryIsMemory(t *testing.T) {
 	d, tracker := newDirect(t, filepath.Join(parent, "incidents"), someLimits()) // also for root no directory
 	require.Equal(t, uint64(1), d.failures.Load())
 	v := newLife(1)
-	for range 5 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(5, connectionsFull, tracker, d)
 	in, err := d.open(d.shelf.list()[0].ID)
 	require.NoError(t, err)
 	_, frames := readAll(t, in)
@@ -150,9 +146,7 @@ func TestOldAndLargeOnesAreRemoved(t *testing.T) {
 			d, tracker := newDirect(t, dir, test.l)
 			v := newLife(1)
 			for range 4 {
-				for range 3 {
-					tracker.record(v.next(connectionsFull), d)
-				}
+				v.seconds(3, connectionsFull, tracker, d)
 				tracker.stop(v.now, d)
 			}
 			v.now = v.now.Add(time.Second)

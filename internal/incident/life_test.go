@@ -15,6 +15,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
+	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -184,6 +185,24 @@ func (d *direct) tick(c *open, t *recording.Tick) bool {
 func (d *direct) end(c *open, e *recording.End) bool {
 	d.write(job{of: c, end: e})
 	return true
+}
+
+// seconds are as many of one kind, recorded.
+func (v *life) seconds(n int, kind trouble, t *tracker, d *direct) {
+	for range n {
+		t.record(v.next(kind), d)
+	}
+}
+
+// story is that of a recording.
+func (d *direct) story(t *testing.T, id string) *story.Story {
+	t.Helper()
+	in, err := d.open(id)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, in.Close()) }()
+	out, err := story.Read(in)
+	require.NoError(t, err)
+	return out
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -78,12 +78,8 @@ func TestLongHundredIncidentsKilledAtAnyMoment(t *testing.T) {
 		require.Equal(t, recording.EndInterrupted, found[0].Reason)
 		require.Equal(t, whole, found[0].Frames)
 		require.Equal(t, frames[whole-1].At, found[0].LastSeen)
-		in, err := d.open(found[0].ID)
-		require.NoError(t, err)
-		story, err := story.Read(in)
-		require.NoError(t, err)
+		story := d.story(t, found[0].ID)
 		require.Equal(t, found[0].Status, story.Summary.Status)
-		require.NoError(t, in.Close())
 		d.close()
 	}
 	require.GreaterOrEqual(t, worst[model.StatusLosing], 20)
@@ -105,26 +101,17 @@ func TestIncidentFromTheMinuteBeforeToTheMinuteAfter(t *testing.T) {
 	d, tracker := newDirect(t, t.TempDir(), someLimits())
 	v := newLife(1)
 	v.now = time.Now().Round(0)
-	for range 100 {
-		tracker.record(v.next(calm), d)
-	}
+	v.seconds(100, calm, tracker, d)
 	began := v.now
-	for range 30 {
-		tracker.record(v.next(connectionsFull), d)
-	}
-	for range 90 {
-		tracker.record(v.next(calm), d)
-	}
+	v.seconds(30, connectionsFull, tracker, d)
+	v.seconds(90, calm, tracker, d)
 	require.Empty(t, tracker.cases)
 	s := d.shelf.list()[0]
 	require.Equal(t, recording.EndOver, s.Reason)
 	require.Equal(t, model.StatusLosing, s.Status)
 	require.Equal(t, model.CauseMaxConnections, s.Cause)
 	require.Equal(t, v.total, s.Dropped)
-	in, err := d.open(s.ID)
-	require.NoError(t, err)
-	story, err := story.Read(in)
-	require.NoError(t, err)
+	story := d.story(t, s.ID)
 	require.False(t, story.Torn)
 	require.Equal(t, s, story.Summary)
 	require.Equal(t, v.total, story.Counted.Packets())
@@ -146,16 +133,10 @@ func TestIncidentFromTheMinuteBeforeToTheMinuteAfter(t *testing.T) {
 func TestListenerThatIsGoneEndsItsIncident(t *testing.T) {
 	d, tracker := newDirect(t, "", someLimits())
 	v := newLife(1)
-	for range 5 {
-		tracker.record(v.next(connectionsFull), d)
-	}
-	for range 5 { // the expected port takes the listener's place, and is of its incident
-		tracker.record(v.next(closed), d)
-	}
+	v.seconds(5, connectionsFull, tracker, d)
+	v.seconds(5, closed, tracker, d) // the expected port takes the listener's place, and is of its incident
 	require.Len(t, tracker.cases, 1)
-	for range 70 {
-		tracker.record(v.next(absent), d)
-	}
+	v.seconds(70, absent, tracker, d)
 	require.Empty(t, tracker.cases)
 	list := d.shelf.list()
 	require.Len(t, list, 1)
@@ -168,9 +149,7 @@ func TestListenerThatIsGoneEndsItsIncident(t *testing.T) {
 func TestServerThatHasNotStarted(t *testing.T) {
 	d, tracker := newDirect(t, "", someLimits())
 	v := newLife(1)
-	for range 60 {
-		tracker.record(v.next(closed), d)
-	}
+	v.seconds(60, closed, tracker, d)
 	require.Empty(t, tracker.cases)
 	tracker.record(v.next(calm), d)
 	tracker.record(v.next(closed), d)
@@ -180,9 +159,7 @@ func TestServerThatHasNotStarted(t *testing.T) {
 func TestServerThatNeverStarts(t *testing.T) {
 	d, tracker := newDirect(t, "", someLimits())
 	v := newLife(1)
-	for range 125 {
-		tracker.record(v.next(closed), d)
-	}
+	v.seconds(125, closed, tracker, d)
 	require.Len(t, tracker.cases, 1)
 }
 
@@ -223,9 +200,7 @@ func TestClockSetBackInAnIncident(t *testing.T) {
 	}
 	require.Len(t, d.frames, 20)
 	for range 5 {
-		for range 80 {
-			tracker.record(v.next(calm), d)
-		}
+		v.seconds(80, calm, tracker, d)
 		v.now = v.now.Add(-2 * time.Hour)
 		v.listener = nil
 		tracker.record(v.next(connectionsFull), d)
@@ -243,14 +218,9 @@ func TestClockSetBackInAnIncident(t *testing.T) {
 func TestLongIncidentIsThinnedAndBounded(t *testing.T) {
 	d, tracker := newDirect(t, t.TempDir(), someLimits())
 	v := newLife(5)
-	for range 500 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(500, connectionsFull, tracker, d)
 	require.Less(t, len(d.frames), 120+45)
-	in, err := d.open(d.shelf.list()[0].ID)
-	require.NoError(t, err)
-	story, err := story.Read(in)
-	require.NoError(t, err)
+	story := d.story(t, d.shelf.list()[0].ID)
 	require.InDelta(t, v.total, story.Counted.Packets(), 50*12, "as of the last frame")
 	require.InDelta(t, v.total, story.Summary.Dropped, 150, "as of the last seconds")
 	require.Greater(t, len(story.Points), 480)
@@ -301,10 +271,7 @@ func TestSecondsInParts(t *testing.T) {
 	s := d.shelf.list()[0]
 	require.InDelta(t, v.total, s.Dropped, 50, "all but those of the latest half second")
 	require.WithinDuration(t, v.now, s.LastSeen, time.Second, "nothing is older than the latest snapshot")
-	in, err := d.open(s.ID)
-	require.NoError(t, err)
-	story, err := story.Read(in)
-	require.NoError(t, err)
+	story := d.story(t, s.ID)
 	require.Equal(t, s.Dropped, story.Summary.Dropped)
 	var sum uint64
 	for i, p := range story.Points {
@@ -336,10 +303,7 @@ func TestManyIncidentsInMemoryShareItsRoom(t *testing.T) {
 	total := int64(0)
 	for _, e := range d.shelf.entries {
 		total += e.size
-		in, err := d.open(e.ID)
-		require.NoError(t, err)
-		story, err := story.Read(in)
-		require.NoError(t, err)
+		story := d.story(t, e.ID)
 		require.Equal(t, model.StatusLosing, story.Summary.Status)
 		require.GreaterOrEqual(t, story.Summary.Frames, 5)
 	}

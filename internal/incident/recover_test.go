@@ -86,9 +86,7 @@ func TestAFullRecordingIsBeingWritten(t *testing.T) {
 	d.prepare()
 	defer d.close()
 	tracker, v := &tracker{history: NewHistory()}, newLife(32)
-	for range 4 {
-		tracker.record(v.next(connectionsFull), d)
-	}
+	v.seconds(4, connectionsFull, tracker, d)
 	r := d.shelf.entries[0]
 	path := filepath.Join(dir, "recordings", nameOf(r.ID))
 	old := time.Now().Add(-time.Hour)

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
-	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -40,10 +39,7 @@ func TestOverloadThatEndsInAStop(t *testing.T) {
 	list := d.shelf.list()
 	require.Len(t, list, 1)
 	require.Equal(t, model.CauseMaxConnections, list[0].Cause)
-	in, err := d.open(list[0].ID)
-	require.NoError(t, err)
-	story, err := story.Read(in)
-	require.NoError(t, err)
+	story := d.story(t, list[0].ID)
 	require.Equal(t, v.total, story.Counted.Packets())
 	require.Equal(t, v.total, story.Counted.Clients.Outcomes[model.ClientGaveUp])
 	require.Equal(t, uint64(75), story.Counted.Clients.Outcomes[model.ClientRefused])

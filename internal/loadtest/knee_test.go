@@ -53,6 +53,13 @@ func (c *course) second(came int) {
 	c.recorder.Observe(c.snapshot())
 }
 
+// seconds are as many like that.
+func (c *course) seconds(n, came int) {
+	for range n {
+		c.second(came)
+	}
+}
+
 func kneeOf(t *testing.T, c *course, slo time.Duration) *loadtest.Knee {
 	t.Helper()
 	results := c.recorder.Results(slo)
@@ -83,9 +90,7 @@ func TestKneeOfARisingRate(t *testing.T) {
 func TestKneeWhoseCauseIsKnownLater(t *testing.T) {
 	c := served(40, 10)
 	c.blind = true
-	for range 6 {
-		c.second(60)
-	}
+	c.seconds(6, 60)
 	require.Equal(t, model.CauseNone, kneeOf(t, c, 0).Cause)
 	c.blind = false
 	c.second(60)
@@ -95,9 +100,7 @@ func TestKneeWhoseCauseIsKnownLater(t *testing.T) {
 // What is not reached is not stated: all were served, and some waited.
 func TestKneeNotReached(t *testing.T) {
 	c := served(40, 1000)
-	for range 10 {
-		c.second(30)
-	}
+	c.seconds(10, 30)
 	k := kneeOf(t, c, time.Second)
 	require.False(t, k.Reached)
 	require.InDelta(t, 30, k.Rate, .1)
@@ -108,9 +111,7 @@ func TestKneeNotReached(t *testing.T) {
 func TestKneeOfABurst(t *testing.T) {
 	c := served(10, 30)
 	c.second(60)
-	for range 5 {
-		c.second(0)
-	}
+	c.seconds(5, 0)
 	k := kneeOf(t, c, 0)
 	require.True(t, k.Reached)
 	require.Equal(t, 40, k.Burst.Clients, "10 answered, 30 with room")
@@ -125,9 +126,7 @@ func TestKneeOfABurst(t *testing.T) {
 func TestKneeIsNoMoreThanWasAnswered(t *testing.T) {
 	c := served(20, 1500)
 	c.blind = true
-	for range 12 {
-		c.second(300)
-	}
+	c.seconds(12, 300)
 	k := kneeOf(t, c, 0)
 	require.True(t, k.Reached)
 	require.InDelta(t, 20, k.Rate, 1)
@@ -201,9 +200,7 @@ func TestCauseOfThoseLostMuchLater(t *testing.T) {
 	c.second(0)
 	c.second(0)
 	c.blind = true
-	for range 60 {
-		c.second(1)
-	}
+	c.seconds(60, 1)
 	c.listener.Totals.Clients.Answers.Unanswered = 40
 	c.listener.Verdict = model.Verdict{Status: model.StatusLosing}
 	c.at = c.at.Add(time.Second)

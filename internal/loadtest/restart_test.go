@@ -29,9 +29,7 @@ func (s *script) down(refused int) {
 // nothing listened is known, and that is no limit.
 func TestARestart(t *testing.T) {
 	s := begin()
-	for range 6 {
-		s.second(40, 2)
-	}
+	s.seconds(6, 40, 2)
 	for range 4 {
 		s.down(50)
 	}
@@ -43,9 +41,7 @@ func TestARestart(t *testing.T) {
 	s.recorder.Observe(s.snapshot())
 	known.Answered += 40
 	s.listener.Connector, s.listener.Totals.Clients.Answers = &model.Connector{MaxThreads: setting(4), MaxConnections: setting(20)}, known
-	for range 4 {
-		s.second(40, 2)
-	}
+	s.seconds(4, 40, 2)
 	r := s.result(t)
 	require.EqualValues(t, 200, r.Clients.Outcomes[model.ClientRefused])
 	require.EqualValues(t, 200, r.Clients.TurnedAway)
@@ -87,9 +83,7 @@ func TestAServerThatMayClose(t *testing.T) {
 	closes := func(change func(*loadtest.Recorder), refused int) *loadtest.Result {
 		s := begin()
 		change(s.recorder)
-		for range 6 {
-			s.second(40, 2)
-		}
+		s.seconds(6, 40, 2)
 		for range 3 {
 			s.down(refused)
 		}
@@ -112,9 +106,7 @@ func TestAServerThatStartsLate(t *testing.T) {
 	for range 3 {
 		s.down(2)
 	}
-	for range 6 {
-		s.second(40, 2)
-	}
+	s.seconds(6, 40, 2)
 	r := s.result(t)
 	require.EqualValues(t, 6, r.Clients.Outcomes[model.ClientRefused])
 	require.EqualValues(t, 240, r.Clients.Served)

@@ -64,6 +64,13 @@ func (s *script) second(clients, busy int) {
 	s.recorder.Observe(s.snapshot())
 }
 
+// seconds are as many like that.
+func (s *script) seconds(n, clients, busy int) {
+	for range n {
+		s.second(clients, busy)
+	}
+}
+
 // overloaded is one in which others gave up, each after a dropped packet.
 func (s *script) overloaded(clients, gaveUp int) {
 	s.listener.Verdict = model.Verdict{Status: model.StatusLosing, Cause: model.CauseMaxConnections}
@@ -81,9 +88,7 @@ func (s *script) result(t *testing.T) *loadtest.Result {
 
 func TestResultOfACalmRun(t *testing.T) {
 	s := begin()
-	for range 10 {
-		s.second(40, 2)
-	}
+	s.seconds(10, 40, 2)
 	r := s.result(t)
 	require.EqualValues(t, 400, r.Clients.Offered)
 	require.EqualValues(t, 400, r.Clients.Served)
@@ -131,9 +136,7 @@ func TestChecksAreNotOffered(t *testing.T) {
 
 func TestResultOfAnOverload(t *testing.T) {
 	s := begin()
-	for range 6 {
-		s.second(40, 4)
-	}
+	s.seconds(6, 40, 4)
 	for range 5 {
 		s.overloaded(40, 20)
 	}
@@ -164,9 +167,7 @@ func TestResultOfAnOverload(t *testing.T) {
 func TestSettingsForKeptConnections(t *testing.T) {
 	s := begin()
 	s.idle = 8
-	for range 6 {
-		s.second(1, 2)
-	}
+	s.seconds(6, 1, 2)
 	r := s.result(t)
 	require.True(t, r.Settings.Counted)
 	require.Equal(t, plan.Limits{Threads: 2, MaxConnections: 10, AcceptCount: 5}, *r.Settings.Limits)
@@ -232,9 +233,7 @@ func TestListenerOfTheRun(t *testing.T) {
 func TestALongRunIsBounded(t *testing.T) {
 	s := begin()
 	const seconds = 9000
-	for range seconds {
-		s.second(2, 1)
-	}
+	s.seconds(seconds, 2, 1)
 	r := s.result(t)
 	require.LessOrEqual(t, len(r.Points), 3600)
 	require.Equal(t, 4*time.Second, r.Width)
@@ -269,9 +268,7 @@ func TestLateSnapshots(t *testing.T) {
 // Answered connections that are still held take places of maxConnections, and no thread.
 func TestSettingsForConnectionsThatAreClosedLate(t *testing.T) {
 	s := begin()
-	for range 12 {
-		s.second(40, 4)
-	}
+	s.seconds(12, 40, 4)
 	threads := s.result(t).Settings.Limits
 	s = begin()
 	s.listener.Connector.MaxConnections = setting(200)

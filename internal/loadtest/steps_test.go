@@ -14,9 +14,7 @@ import (
 // is part of them.
 func TestStepsAreOfTheWholeRun(t *testing.T) {
 	s := begin()
-	for range 6 {
-		s.second(40, 4)
-	}
+	s.seconds(6, 40, 4)
 	s.listener.Verdict.Answer = model.Answer{
 		Do: []model.Step{
 			{Text: "see", Command: "jstack"},

@@ -60,6 +60,13 @@ func (o *overload) settle(c model.Cause) {
 	o.account().Settle(func(Drop) (model.Cause, model.Evidence, bool) { return c, model.EvidencePhases, true })
 }
 
+// lose drops packets of a cause, after as many seconds.
+func (o *overload) lose(after int, packets uint32, c model.Cause) {
+	o.wait(after)
+	o.drop(packets)
+	o.settle(c)
+}
+
 // lately are the packets of the last ten seconds by cause, within the minute those that
 // the window still has.
 func (o *overload) lately() (now, minute map[model.Cause]uint64) {
@@ -81,12 +88,8 @@ func (o *overload) lately() (now, minute map[model.Cause]uint64) {
 
 func TestTheStatusLooksBackTenSeconds(t *testing.T) {
 	o := newOverload(t)
-	o.wait(20)
-	o.drop(34)
-	o.settle(model.CauseMaxConnections)
-	o.wait(5)
-	o.drop(6)
-	o.settle(model.CauseMaxConnections)
+	o.lose(20, 34, model.CauseMaxConnections)
+	o.lose(5, 6, model.CauseMaxConnections)
 	for second := range 10 {
 		now, minute := o.lately()
 		require.NotZero(t, now[model.CauseMaxConnections], "second %d", second)
@@ -108,9 +111,7 @@ func TestTheStatusLooksBackTenSeconds(t *testing.T) {
 // that is empty.
 func TestWhatIsRepeatedKeepsItsCause(t *testing.T) {
 	o := newOverload(t)
-	o.wait(20)
-	o.drop(34)
-	o.settle(model.CauseMaxConnections)
+	o.lose(20, 34, model.CauseMaxConnections)
 	o.wait(30)
 	o.full(10 * time.Millisecond)
 	o.drop(5)
@@ -134,9 +135,7 @@ func TestWhatIsRepeatedKeepsItsCause(t *testing.T) {
 // While the trouble lasts, too, what is repeated says nothing of the server as it is.
 func TestWhatIsRepeatedMeanwhileKeepsTheCause(t *testing.T) {
 	o := newOverload(t)
-	o.wait(20)
-	o.drop(34)
-	o.settle(model.CauseMaxConnections)
+	o.lose(20, 34, model.CauseMaxConnections)
 	o.wait(3)
 	o.full(10 * time.Millisecond)
 	o.drop(5)
@@ -174,9 +173,7 @@ func TestANewTroubleIsNotTakenForRepeatedPackets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOverload(t)
-			o.wait(20)
-			o.drop(34)
-			o.settle(model.CauseMaxConnections)
+			o.lose(20, 34, model.CauseMaxConnections)
 			change(o)
 			require.True(t, o.account().Waits(), "it gets a cause of its own")
 			o.settle(model.CauseSlowAccept)
@@ -189,12 +186,8 @@ func TestANewTroubleIsNotTakenForRepeatedPackets(t *testing.T) {
 
 func TestRecentIsOfAQuarterOfAnHour(t *testing.T) {
 	o := newOverload(t)
-	o.wait(20)
-	o.drop(11)
-	o.settle(model.CauseSlowAccept)
-	o.wait(600)
-	o.drop(30)
-	o.settle(model.CauseMaxConnections)
+	o.lose(20, 11, model.CauseSlowAccept)
+	o.lose(600, 30, model.CauseMaxConnections)
 	o.wait(100)
 	first := o.account().Recent(o.now)
 	require.EqualValues(t, 41, first.Packets)
@@ -224,9 +217,7 @@ func TestAQueueThatWasResetIsRecent(t *testing.T) {
 func TestSpellsAreBounded(t *testing.T) {
 	o := newOverload(t)
 	for range 60 {
-		o.wait(12)
-		o.drop(40)
-		o.settle(model.CauseMaxConnections)
+		o.lose(12, 40, model.CauseMaxConnections)
 	}
 	require.LessOrEqual(t, len(o.account().spells.list), maxSpells)
 	o.wait(11)
