@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +21,8 @@ import (
 // Tap follows the handshakes of one namespace (tap.Tap).
 type Tap interface {
 	SetPorts(ports []uint16) error
+	// SetListened says at which addresses of these something listens.
+	SetListened(at []netip.AddrPort)
 	// Alert has everything read that the tap can read, for some time.
 	Alert()
 	// Alone reports whether every port on which something listens in the namespace is
@@ -34,6 +37,7 @@ type Where struct {
 	NetNS         uint64
 	PID           int // a process in it, 0 if none is known
 	Ports         []uint16
+	Listened      []netip.AddrPort
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
 	Many          bool // it is one of many: its ring is small while few packets come
 	Calm          bool // see tap.Options
@@ -142,6 +146,7 @@ func (f *Follower) Tend(s *model.Snapshot) error {
 			continue
 		}
 		err := p.tap.SetPorts(w.Ports)
+		p.tap.SetListened(w.Listened)
 		f.mu.Lock()
 		p.err = err
 		f.mu.Unlock()
@@ -212,6 +217,9 @@ func wantedOf(s *model.Snapshot) []Where {
 		l := &s.Listeners[i]
 		w := at(l.ID.NetNS)
 		w.Ports = append(w.Ports, l.Port)
+		if l.Listening() {
+			w.Listened = append(w.Listened, l.ID.Address)
+		}
 		if l.Process != nil && w.PID == 0 {
 			w.PID = l.Process.PID
 		}
@@ -231,6 +239,7 @@ func wantedOf(s *model.Snapshot) []Where {
 		w.Many = len(byID) > roomyNamespaces
 		slices.Sort(w.Ports)
 		w.Ports = slices.Compact(w.Ports)
+		slices.SortFunc(w.Listened, netip.AddrPort.Compare)
 		out = append(out, *w)
 	}
 	slices.SortFunc(out, func(a, b Where) int { return cmp.Compare(a.NetNS, b.NetNS) })

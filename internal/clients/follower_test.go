@@ -62,6 +62,7 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 func (f *fake) Report() (tap.Report, error)   { return f.report, nil }
 func (f *fake) SetPorts(ports []uint16) error { f.ports = ports; return nil }
 func (f *fake) Alone() bool                   { return f.alone }
+func (f *fake) SetListened([]netip.AddrPort)  {}
 func (f *fake) Alert()                        { f.alerts++ }
 func (f *fake) Close() error                  { f.closed++; return nil }
 
@@ -154,18 +155,21 @@ func TestClientsBelongToTheMostSpecificListener(t *testing.T) {
 	require.Equal(t, "In the last 0.8 s 4 clients gave up connecting. 12 packets were dropped.", diagnosis.AddClients(s.Listeners[3].Verdict, &s.Listeners[3], time.Minute).Summary)
 }
 
-// Of more addresses than are counted one by one, those of a port are one account: its
-// listeners are who they met.
+// Of more addresses than are counted one by one, those of a port and family are one account. Who is bound to an address has
+// one of his own, so that they met who listens on all of them, or nobody.
 func TestClientsOfManyAddresses(t *testing.T) {
 	f := newFake(t, clients.Auto)
-	listeners := []model.Listener{listener("10.0.0.1:8080"), listener("0.0.0.0:8080"), listener("10.0.0.1:9090")}
+	listeners := []model.Listener{listener("10.0.0.1:8080"), listener("0.0.0.0:8080"), listener("10.0.0.1:9090"), listener("[::]:7070")}
 	f.look(time.Minute, listeners...)
 	f.report.Endpoints = []outcome.Endpoint{
-		endpoint("[::]:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2}),
-		endpoint("[::]:9090", map[outcome.Outcome]uint64{outcome.GaveUp: 3}),
+		endpoint("0.0.0.0:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 2}),
+		endpoint("[::]:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 7}),
+		endpoint("0.0.0.0:9090", map[outcome.Outcome]uint64{outcome.GaveUp: 3}),
+		endpoint("0.0.0.0:7070", map[outcome.Outcome]uint64{outcome.GaveUp: 4}),
+		endpoint("[::]:7070", map[outcome.Outcome]uint64{outcome.GaveUp: 5}),
 	}
 	s := f.look(time.Minute, listeners...)
-	for i, want := range []uint64{0, 2, 3} {
+	for i, want := range []uint64{0, 2, 0, 9} {
 		require.Equal(t, want, s.Listeners[i].Losses.Clients.Outcomes[model.ClientGaveUp], s.Listeners[i].ID.String())
 	}
 }

@@ -227,11 +227,6 @@ func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.Add
 		s := 0
 		switch addr := l.Addr(); {
 		case l.Port() != to.Port():
-		case to.Addr().IsUnspecified(): // one of many addresses: see outcome.Endpoint
-			s = 1
-			if addr.IsUnspecified() {
-				s = 2
-			}
 		case addr == to.Addr():
 			s = 3
 		case addr.IsUnspecified() && addr.Is4() == to.Addr().Is4():

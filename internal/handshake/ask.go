@@ -99,7 +99,7 @@ func (t *Tracker) measured(at time.Duration, a *attempt) {
 
 func (t *Tracker) ask(a *attempt) kernel.Found {
 	e := t.endpoints.of(a)
-	if t.asked == nil || e.addr == (packet.Addr{}) {
+	if t.asked == nil || e.addr.Netip().IsUnspecified() {
 		return kernel.Found{}
 	}
 	f := t.asked(netip.AddrPortFrom(e.addr.Netip(), e.port), netip.AddrPortFrom(a.client.Netip(), a.clientPort), uint32(a.link&^packet.Successor))

@@ -84,74 +84,23 @@ func (e *endpoint) judged(a *attempt, o outcome.Outcome, answer outcome.Answer) 
 	return j
 }
 
-// maxEndpoints is how many have an account of their own; one for each port more has the clients of all others.
-const maxEndpoints = 256
-
-type endpointKey struct {
-	addr packet.Addr
-	port uint16
-}
-
 // endpoints are those of a Tracker. An attempt has the index of its own in list.
 type endpoints struct {
-	list     []*endpoint
-	byAddr   map[endpointKey]uint16
-	unused   []uint16 // indices
-	holdings room.Holdings
-	recent   endpointKey // the latest that was looked for, as most are the same
-	recentAt uint16      // its index
+	room.Accounts
+	list []*endpoint
 }
 
 // of is an attempt's.
 func (es *endpoints) of(a *attempt) *endpoint { return es.list[a.endpoint] }
 
-func (es *endpoints) known(k endpointKey) (i uint16, ok bool) {
-	if k == es.recent {
-		return es.recentAt, true
-	}
-	if i, ok = es.byAddr[k]; ok {
-		es.recent, es.recentAt = k, i
-	}
-	return i, ok
-}
-
-// find is the index of the account that has the clients of an address and port.
-func (es *endpoints) find(a packet.Addr, port uint16) (i uint16, ok bool) {
-	if i, ok = es.known(endpointKey{a, port}); !ok {
-		i, ok = es.byAddr[endpointKey{port: port}]
-	}
-	return i, ok
-}
-
 // obtain finds or makes the account of an address and port.
-func (es *endpoints) obtain(a packet.Addr, port uint16) (i uint16) {
-	// One for all further addresses of a port, as long as it has that one: what it has open is found there.
-	if i, ok := es.find(a, port); ok {
-		return i
+func (es *endpoints) obtain(a packet.Addr, port uint16) uint16 {
+	i, addr, isNew := es.Obtain(a, port)
+	if isNew {
+		if int(i) == len(es.list) {
+			es.list = append(es.list, nil)
+		}
+		es.list[i] = &endpoint{addr: addr, port: port}
 	}
-	if len(es.byAddr) >= maxEndpoints {
-		a = packet.Addr{}
-	}
-	e := &endpoint{addr: a, port: port}
-	if n := len(es.unused); n > 0 {
-		i = es.unused[n-1]
-		es.unused, es.list[i] = es.unused[:n-1], e
-	} else {
-		i = uint16(len(es.list))
-		es.list = append(es.list, e)
-	}
-	if es.byAddr == nil {
-		es.byAddr = make(map[endpointKey]uint16)
-	}
-	es.byAddr[endpointKey{a, port}] = i
-	es.holdings.Assign(i, port)
 	return i
-}
-
-// forget is of an endpoint of which nothing is open: what its index is used for next is another.
-func (es *endpoints) forget(e *endpoint) {
-	k := endpointKey{e.addr, e.port}
-	es.unused = append(es.unused, es.byAddr[k])
-	delete(es.byAddr, k)
-	es.recent, es.recentAt = endpointKey{}, 0
 }

@@ -94,11 +94,16 @@ func (t *Tracker) fromServer(s *packet.Segment) int32 {
 }
 
 func (t *Tracker) find(client packet.Addr, clientPort uint16, server packet.Addr, port uint16) int32 {
-	e, ok := t.endpoints.find(server, port)
-	if !ok {
-		return none
+	i := none
+	if e, ok := t.endpoints.Find(server, port); ok {
+		i = t.table.find(&key{client, clientPort, e})
 	}
-	return t.table.find(&key{client, clientPort, e})
+	if i == none {
+		if e, ok := t.endpoints.Before(server, port); ok {
+			i = t.table.find(&key{client, clientPort, e})
+		}
+	}
+	return i
 }
 
 func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
@@ -106,8 +111,7 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 		t.foreign++
 		return
 	}
-	k := key{s.Src, s.SrcPort, t.endpoints.obtain(s.Dst, s.DstPort)}
-	i := t.table.find(&k)
+	i := t.find(s.Src, s.SrcPort, s.Dst, s.DstPort)
 	if i != none && t.table.at(i).isn != s.Seq { // the client has begun again
 		if a := t.table.at(i); a.unread() {
 			a.signs |= replaced
@@ -118,7 +122,7 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 		i = none
 	}
 	if i == none {
-		t.begin(at, &k, s)
+		t.begin(at, &key{s.Src, s.SrcPort, t.endpoints.obtain(s.Dst, s.DstPort)}, s)
 		return
 	}
 	a := t.table.at(i)
@@ -207,10 +211,10 @@ func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 
 // reset asks both ways: on the loopback a port can be the client's as well.
 func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
-	if e, known := t.endpoints.find(s.Src, s.SrcPort); known && s.Outgoing {
+	if e, known := t.endpoints.Find(s.Src, s.SrcPort); known && s.Outgoing {
 		t.endpoints.list[e].account.ServerReset(at, s)
 	}
-	if e, known := t.endpoints.find(s.Dst, s.DstPort); known && s.Incoming {
+	if e, known := t.endpoints.Find(s.Dst, s.DstPort); known && s.Incoming {
 		t.endpoints.list[e].account.ClientEnded(s.Src, s.SrcPort)
 	}
 	if i := t.fromServer(s); i != none {

@@ -124,3 +124,78 @@ func TestMakingRoomAllocatesNothing(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(300, func() { c.syns(1, to) }))
 	require.Greater(t, c.report(t, to).Waiting, 300)
 }
+
+// Whoever is on the same machine can send a SYN to each of 127.0.0.0/8. Those that listen on an address still have their
+// clients counted by themselves, and the others' are those of who listens on all.
+func TestAddressesOfStrangers(t *testing.T) {
+	c := newCrowd()
+	at := netip.MustParseAddrPort
+	for i := range 5000 {
+		c.syns(1, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 1, byte(i >> 8), byte(i)}), 1))
+	}
+	c.tracker.Advance(time.Hour)
+	c.at = time.Hour
+	c.tracker.SetListened([]netip.AddrPort{at("0.0.0.0:1"), at("10.0.0.1:1"), at("10.0.0.1:2"), at("10.0.0.2:2"), at("[fd00::1]:2")})
+	for n, to := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:2", "[fd00::1]:2"} {
+		c.syns(n+1, at(to))
+	}
+	for n, to := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:2", "[fd00::1]:2"} {
+		require.Equal(t, n+1, c.report(t, at(to)).Waiting, to)
+	}
+	rest := c.report(t, at("0.0.0.0:1"))
+	require.InEpsilon(t, 5000, sumOf(rest.Clients)+rest.Untracked, .01)
+	require.LessOrEqual(t, c.tracker.endpoints.Len(), 10)
+}
+
+// A client that came before its address was listened on is followed to its end.
+func TestListenedOnLater(t *testing.T) {
+	s := newScript(t, Options{})
+	for i := range 10 {
+		s.observe(packet.Segment{
+			Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(), Flags: packet.FlagSYN, Seq: 1,
+			Dst: netip.AddrFrom4([4]byte{127, 0, 0, byte(i + 1)}).As16(), DstPort: port,
+		})
+	}
+	s.syn()
+	s.tracker.SetListened([]netip.AddrPort{server})
+	s.wait(1)
+	s.syn()
+	s.synAck()
+	other := s.client("10.0.0.8:40000", 7)
+	other.syn()
+	other.synAck()
+	for end := s.at + 5*time.Minute; s.at < end; s.at += tick {
+		s.tracker.Calm(s.at)
+		s.tracker.Advance(s.at)
+	}
+	for _, e := range s.tracker.Report() {
+		switch e.Addr {
+		case server:
+			require.Equal(t, just(outcome.Connected), e.Clients)
+		case netip.MustParseAddrPort("0.0.0.0:8080"):
+			require.EqualValues(t, 1, e.Clients[outcome.Delayed])
+		}
+	}
+}
+
+// However many addresses of one port are listened on one after the other, with a client each that stays, nothing is kept of those
+// that no longer are, and each is reported once more.
+func TestListenedByChurn(t *testing.T) {
+	c, ended, begun := newCrowd(), 0, 0
+	for i := range 20_000 {
+		to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 1)
+		c.tracker.SetListened([]netip.AddrPort{to})
+		c.syns(1, to)
+		for _, e := range c.tracker.Report() {
+			if e.Ended {
+				ended++
+				begun += e.Open()
+			}
+		}
+		require.LessOrEqual(t, c.tracker.endpoints.Len(), 10)
+		require.LessOrEqual(t, c.tracker.Open(), 10)
+	}
+	require.Equal(t, 20_000-c.tracker.endpoints.Len(), ended)
+	require.Zero(t, begun)
+	require.LessOrEqual(t, len(c.tracker.endpoints.list), 10)
+}

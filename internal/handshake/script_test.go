@@ -574,7 +574,7 @@ func TestEndpointsByChurn(t *testing.T) {
 		s.tracker.Report()
 	}
 	require.LessOrEqual(t, len(s.tracker.endpoints.list), 4)
-	require.LessOrEqual(t, len(s.tracker.endpoints.byAddr), 4)
+	require.LessOrEqual(t, s.tracker.endpoints.Len(), 4)
 	s.tracker.SetPorts([]uint16{port})
 	s.tracker.Report()
 	require.NotZero(t, sumOf(s.ends().Clients))

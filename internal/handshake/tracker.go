@@ -75,7 +75,7 @@ func NewTracker(o Options) *Tracker {
 		clock:  o.Clock,
 		latest: none,
 	}
-	t.table = newTable(cmp.Or(o.MaxOpen, defaultMaxOpen), &t.endpoints.holdings)
+	t.table = newTable(cmp.Or(o.MaxOpen, defaultMaxOpen), &t.endpoints.Holdings)
 	return t
 }
 
@@ -84,9 +84,21 @@ func NewTracker(o Options) *Tracker {
 func (t *Tracker) SetPorts(ports []uint16) {
 	t.scope.SetPorts(ports)
 	t.proofs.drops.Retain(t.scope.Follows)
+	t.forgetOpen()
+}
+
+// SetListened says on which of the addresses something listens: the clients of each are counted by themselves. Those of one on which
+// nothing does any more may be forgotten as those of a port are.
+func (t *Tracker) SetListened(at []netip.AddrPort) {
+	if t.endpoints.SetListened(at) {
+		t.forgetOpen()
+	}
+}
+
+func (t *Tracker) forgetOpen() {
 	forgotten := func(a *attempt) bool {
 		e := t.endpoints.of(a)
-		if t.scope.Follows(e.port) {
+		if t.scope.Follows(e.port) && !t.endpoints.Leaves(a.endpoint) {
 			return false
 		}
 		e.open[a.at]--
@@ -193,15 +205,15 @@ func (t *Tracker) after(at time.Duration, a *attempt) (deadline time.Duration) {
 // Report is the state of all ports that have had a client, sorted by port and
 // address. Those that are no longer followed are in it once.
 func (t *Tracker) Report() []outcome.Endpoint {
-	out := make([]outcome.Endpoint, 0, len(t.endpoints.byAddr))
-	for _, i := range t.endpoints.byAddr {
+	out := make([]outcome.Endpoint, 0, t.endpoints.Len())
+	t.endpoints.Each(func(i uint16) {
 		e := t.endpoints.list[i]
 		reported := e.report(t.now)
-		if reported.Ended = !t.scope.Follows(e.port); reported.Ended {
-			t.endpoints.forget(e)
+		if reported.Ended = !t.scope.Follows(e.port) || t.endpoints.Leaves(i); reported.Ended {
+			t.endpoints.Forget(i, e.addr, e.port)
 		}
 		out = append(out, reported)
-	}
+	})
 	slices.SortFunc(out, func(a, b outcome.Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Addr.Port(), b.Addr.Port()), a.Addr.Compare(b.Addr))
 	})

@@ -12,8 +12,8 @@ import (
 // namespace.
 type Endpoint struct {
 	// Addr is the address that the clients connect to, which need not be the one
-	// that a listener is bound to. It is unspecified for those of a namespace
-	// with more than maxEndpoints of them.
+	// that a listener is bound to. It is the family's unspecified one for all further addresses
+	// of a port, on which nothing is known to listen.
 	Addr netip.AddrPort
 	// Clients by Outcome, since the tap was opened.
 	Clients [NumOutcomes]uint64

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"errors"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type Tap struct {
 	fit      fit
 	tracker  *handshake.Tracker
 	ports    []uint16
+	listened []netip.AddrPort
 	ignored  uint64
 	closed   bool
 	filtered error // of the latest change of the filter that the tap made by itself
@@ -204,6 +206,16 @@ func (t *Tap) SetPorts(ports []uint16) error {
 	t.ports = slices.Clone(ports)
 	t.tracker.SetPorts(t.ports)
 	return nil
+}
+
+// SetListened says at which addresses of the ports something listens (handshake.Tracker.SetListened).
+func (t *Tap) SetListened(at []netip.AddrPort) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !slices.Equal(at, t.listened) {
+		t.listened = slices.Clone(at)
+		t.tracker.SetListened(at)
+	}
 }
 
 // Follows reports whether the clients of a port are.

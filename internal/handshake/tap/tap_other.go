@@ -2,6 +2,8 @@
 
 package tap
 
+import "net/netip"
+
 // Tap is for Linux only.
 type Tap struct{}
 
@@ -10,6 +12,9 @@ func Open(Options) (*Tap, error) { return nil, ErrNotSupported }
 
 // SetPorts answers ErrNotSupported.
 func (t *Tap) SetPorts([]uint16) error { return ErrNotSupported }
+
+// SetListened does nothing.
+func (t *Tap) SetListened([]netip.AddrPort) {}
 
 // Report answers ErrNotSupported.
 func (t *Tap) Report() (Report, error) { return Report{}, ErrNotSupported }
