@@ -37,12 +37,5 @@ healthy and looks overloaded; the truth is what Tomcat's own MBeans said at that
 `
 
 func TestDeployment(t *testing.T) {
-	var names []string
-	for _, d := range cases() {
-		names = append(names, d.name)
-	}
-	table := rig.Open("docs/results/deployments.md", deploymentsHead, names)
-	for _, d := range cases() {
-		t.Run(d.name, func(t *testing.T) { d.run(rig.New(t, table, d.name)) })
-	}
+	rig.Cases(t, "docs/results/deployments.md", deploymentsHead, cases(), func(d deployment) (string, func(*rig.Case)) { return d.name, d.run })
 }

@@ -68,18 +68,12 @@ func comes(c *rig.Case, load demo.BurstOptions) {
 
 // TestNewcomers counts what has to be read.
 func TestNewcomers(t *testing.T) {
-	var names []string
-	for _, n := range newcomers() {
-		names = append(names, n.name)
-	}
-	table := rig.Open("docs/results/newcomers.md", newcomersHead, names)
-	for _, n := range newcomers() {
-		t.Run(n.name, func(t *testing.T) {
-			c := rig.New(t, table, n.name)
+	rig.Cases(t, "docs/results/newcomers.md", newcomersHead, newcomers(), func(n newcomer) (string, func(*rig.Case)) {
+		return n.name, func(c *rig.Case) {
 			n.start(c)
 			n.follow(c)
-		})
-	}
+		}
+	})
 }
 
 // most is how many commands somebody types before giving up.

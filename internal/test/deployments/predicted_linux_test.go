@@ -383,14 +383,8 @@ real Tomcat, and what became of the same clients when that was done and nothing 
 // TestPredictions has agents watch overloads of a real Tomcat, does the first step of which
 // they say what it would do, alone, and lets the same clients come again.
 func TestPredictions(t *testing.T) {
-	var names []string
-	for _, o := range predictedCases() {
-		names = append(names, o.name)
-	}
-	table := rig.Open("docs/results/predictions.md", predictedHead, names)
-	for _, o := range predictedCases() {
-		t.Run(o.name, func(t *testing.T) {
-			c := rig.New(t, table, o.name)
+	rig.Cases(t, "docs/results/predictions.md", predictedHead, predictedCases(), func(o predictedCase) (string, func(*rig.Case)) {
+		return o.name, func(c *rig.Case) {
 			defer c.SetSysctl(o.world.sysctl)()
 			s := serve(c, o.world)
 			before, heard := o.watched(c, s)
@@ -404,9 +398,9 @@ func TestPredictions(t *testing.T) {
 				heard.hold(c, &step, after, o.load.Rate)
 			}
 			c.Row.Cells[5] = c.Row.Result()
-			t.Log(c.Row.Cells)
-		})
-	}
+			c.Log(c.Row.Cells)
+		}
+	})
 }
 
 // hold compares with what came of it all that was said of the change that was made, not the last of it alone. What

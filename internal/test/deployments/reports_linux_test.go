@@ -34,14 +34,7 @@ values, L protocols, M pools without a name, N a CPU that is not what is short, 
 `
 
 func TestReports(t *testing.T) {
-	var names []string
-	for _, r := range reports() {
-		names = append(names, r.name())
-	}
-	table := rig.Open("docs/results/reports.md", reportsHead, names)
-	for _, r := range reports() {
-		t.Run(r.name(), func(t *testing.T) { r.run(rig.New(t, table, r.name())) })
-	}
+	rig.Cases(t, "docs/results/reports.md", reportsHead, reports(), func(r report) (string, func(*rig.Case)) { return r.name(), r.run })
 }
 
 func reports() []report {

@@ -46,14 +46,7 @@ const (
 // TestStarts has an agent watch each of them.
 func TestStarts(t *testing.T) {
 	all := slices.Concat(starting(), everyday())
-	var names []string
-	for i := range all {
-		names = append(names, all[i].name)
-	}
-	table := rig.Open("docs/results/starts.md", startsHead, names)
-	for i := range all {
-		t.Run(all[i].name, func(t *testing.T) { all[i].run(rig.New(t, table, all[i].name)) })
-	}
+	rig.Cases(t, "docs/results/starts.md", startsHead, all, func(b begins) (string, func(*rig.Case)) { return b.name, b.run })
 }
 
 func starting() []begins {

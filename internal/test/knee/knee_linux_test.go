@@ -2,6 +2,7 @@ package knee
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -88,20 +89,10 @@ func querying(c *rig.Case) *rig.Server {
 }
 
 func TestKnee(t *testing.T) {
-	var names []string
-	for _, e := range experiments() {
-		names = append(names, e.name)
-	}
-	table := rig.Open("docs/results/knee.md", head, names)
-	for _, e := range experiments() {
-		t.Run(e.name, func(t *testing.T) {
-			if e.connect == 0 {
-				e.connect = 900 * time.Millisecond
-			}
-			c := rig.New(t, table, e.name)
-			(&trial{Case: c, experiment: e, clients: program(c)}).run()
-		})
-	}
+	rig.Cases(t, "docs/results/knee.md", head, experiments(), func(e experiment) (string, func(*rig.Case)) {
+		e.connect = cmp.Or(e.connect, 900*time.Millisecond)
+		return e.name, func(c *rig.Case) { (&trial{Case: c, experiment: e, clients: program(c)}).run() }
+	})
 }
 
 // program is the load.

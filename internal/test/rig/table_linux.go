@@ -70,6 +70,19 @@ func Open(path, head string, names []string) *Table {
 	return t
 }
 
+// Cases runs each of the cases as the subtest of its name, which has its row in the table of a file.
+func Cases[C any](t *testing.T, path, head string, cases []C, of func(C) (name string, run func(*Case))) {
+	names := make([]string, len(cases))
+	runs := make([]func(*Case), len(cases))
+	for i, c := range cases {
+		names[i], runs[i] = of(c)
+	}
+	table := Open(path, head, names)
+	for i, name := range names {
+		t.Run(name, func(t *testing.T) { runs[i](New(t, table, name)) })
+	}
+}
+
 // Head has the text before the rows made of them.
 func (t *Table) Head(text func(lines []string) string) { t.heading = text }
 

@@ -30,19 +30,13 @@ backends' own numbers. What it means is in [how it was measured](waits-method.md
 var decoyed = flag.Duration("decoy", time.Minute, "how long decoys are tried: a subscription and a long poll that are always in flight")
 
 func TestWaits(t *testing.T) {
-	var names []string
-	for _, w := range cases() {
-		names = append(names, w.name)
-	}
-	table := rig.Open("docs/results/waits.md", head, names)
-	for _, w := range cases() {
-		t.Run(w.name, func(t *testing.T) {
-			c := rig.New(t, table, w.name)
+	rig.Cases(t, "docs/results/waits.md", head, cases(), func(w waitCase) (string, func(*rig.Case)) {
+		return w.name, func(c *rig.Case) {
 			c.Must(os.Chmod(c.Dir, 0o755)) //nolint:gosec // PostgreSQL does not run as root
 			jar := c.Built("internal/test/waits/app", "waiting", "waiting.jar")
 			w.run(&stage{Case: c, jar: jar, java: []string{"java"}, decoyed: *decoyed})
-		})
-	}
+		}
+	})
 }
 
 // stage is a case with the application in it.
