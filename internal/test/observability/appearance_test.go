@@ -30,7 +30,10 @@ type drawing struct {
 		}
 	}
 	Options struct {
-		Legend struct{ Placement string }
+		Legend struct {
+			Placement, DisplayMode, SortBy string
+			SortDesc                       bool
+		}
 	}
 	Transformations []struct {
 		ID      string
@@ -40,6 +43,7 @@ type drawing struct {
 
 type field struct {
 	Unit     string
+	NoValue  string
 	Min, Max *float64
 	Mappings []struct {
 		Type    string
@@ -135,7 +139,8 @@ func TestStagesDrawTheirShare(t *testing.T) {
 	})
 }
 
-// No value takes the first threshold's colour, green, unless it is mapped.
+// No value takes the first threshold's colour, green, unless it is mapped; and where it is mapped, what it
+// says is the mapping's: "no data" stood where the panel knew better.
 func TestNoDataIsNotGreen(t *testing.T) {
 	eachDrawing(t, func(t *testing.T, p *drawing) {
 		if p.Type != "stat" && p.Type != "gauge" {
@@ -144,12 +149,48 @@ func TestNoDataIsNotGreen(t *testing.T) {
 		for _, m := range p.FieldConfig.Defaults.Mappings {
 			if m.Type == "special" && m.Options.Match == "null+nan" {
 				require.NotEmpty(t, m.Options.Result.Text)
+				require.Equal(t, p.FieldConfig.Defaults.NoValue, m.Options.Result.Text)
 				require.NotEmpty(t, m.Options.Result.Color)
 				require.NotContains(t, m.Options.Result.Color, "green")
 				return
 			}
 		}
 		require.Fail(t, "null and NaN are not mapped")
+	})
+}
+
+// What a panel says when it is empty stands in each empty cell as well, and is cut there.
+func TestEmptyCellsAreDashes(t *testing.T) {
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		if p.Type != "table" {
+			return
+		}
+		first := p.FieldConfig.Overrides[0]
+		require.Equal(t, "byRegexp .*", first.Matcher.ID+" "+first.Matcher.Options)
+		require.Len(t, first.Properties, 1)
+		require.Equal(t, "noValue", first.Properties[0].ID)
+		require.JSONEq(t, `"–"`, string(first.Properties[0].Value))
+	})
+}
+
+// A legend that is a table shows three names, and a scroll bar: what has a few more, each of its own colour, is a
+// list, and of ten that are alike the highest are first.
+func TestLegendsShowWhatMatters(t *testing.T) {
+	alike := regexp.MustCompile(`\{\{(who|instance|peer)\}\}`)
+	eachDrawing(t, func(t *testing.T, p *drawing) {
+		legend := p.Options.Legend
+		if p.Type != "timeseries" || legend.DisplayMode == "list" {
+			return
+		}
+		for _, q := range p.Targets {
+			if strings.Contains(q.LegendFormat, "{{") {
+				require.Regexp(t, alike, q.LegendFormat)
+				require.Equal(t, "Max", legend.SortBy)
+				require.True(t, legend.SortDesc)
+				return
+			}
+		}
+		require.LessOrEqual(t, len(p.Targets), 3)
 	})
 }
 
