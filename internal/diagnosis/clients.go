@@ -38,8 +38,8 @@ func AddClients(v model.Verdict, l *model.Listener, interval time.Duration) mode
 	if c.Flood != nil {
 		v.Findings = append(v.Findings, floodFinding(c.Flood))
 	}
-	if c.TurnedAway() > 0 && c.Balancer != nil {
-		v.Findings = append(v.Findings, balancerFinding(c.Balancer))
+	if c.TurnedAway() > 0 && (c.Balancer != nil || len(c.Proxies) > 0) {
+		v.Findings = append(v.Findings, sourcesFinding(c))
 	}
 	return v
 }
@@ -273,10 +273,24 @@ func floodFinding(f *model.ClientFlood) model.Finding {
 	}
 }
 
-func balancerFinding(b *model.ClientSource) model.Finding {
+// sourcesFinding says that most clients are connections of one, or a few, who stand in front of people, or in their place.
+func sourcesFinding(c *model.Clients) model.Finding {
+	share, from, sources := "At least half of the clients", "one address", c.Proxies
+	if len(sources) > 0 {
+		share = "Four of five clients or more"
+	} else {
+		sources = []model.ClientSource{*c.Balancer}
+	}
+	n := uint64(0)
+	for _, s := range sources {
+		n += s.Clients
+	}
+	if len(sources) > 1 {
+		from = phrase.Count(len(sources), "address")
+	}
 	return model.Finding{
 		Code: "one_source", Severity: model.SeverityInfo,
-		Evidence: phrase.Sprintf("At least half of the clients (%d) come from one address, each from a port of its own: a load balancer, a proxy or a load generator.", b.Clients),
+		Evidence: phrase.Sprintf("%s (%d) come from %s, each from a port of its own: a load balancer, a proxy or a load generator. These are its connections, not people.", share, n, from),
 		Advice:   "Its own limits and retries decide how many clients come here at once; its log names those that were turned away.",
 	}
 }

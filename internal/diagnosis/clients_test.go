@@ -118,6 +118,12 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	v = judge()
 	require.Equal(t, "one_source", v.Findings[1].Code)
 	require.NotContains(t, v.Findings[1].Evidence, "10.0.3.7", "addresses are in the JSON and on the screen only")
+	require.Contains(t, v.Findings[1].Evidence, "At least half of the clients (900) come from one address")
+	c.Balancer, c.Proxies = nil, []model.ClientSource{{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 500}, {Addr: netip.MustParseAddr("10.0.3.8"), Clients: 450}}
+	v = judge()
+	require.Equal(t, "one_source", v.Findings[1].Code)
+	require.Contains(t, v.Findings[1].Evidence, "Four of five clients or more (950) come from 2 addresses")
+	require.Contains(t, v.Findings[1].Evidence, "connections, not people")
 	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")
 }
 

@@ -127,6 +127,7 @@ func overloadedClients() *model.Snapshot {
 		Observed: time.Second, Waiting: 12, PacketsLost: 3,
 		Losers:   []model.ClientSource{{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 900}, {Addr: netip.MustParseAddr("fd00::7"), Clients: 5}},
 		Balancer: &model.ClientSource{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 9000},
+		Proxies:  []model.ClientSource{{Addr: netip.MustParseAddr("10.0.3.7"), Clients: 9000}, {Addr: netip.MustParseAddr("10.0.3.9"), Clients: 600}},
 		Flood:    &model.ClientFlood{Attempts: 5000, Sources: 4900, Period: 10 * time.Second, Certain: true},
 	}
 	c.LetIn = 8293 + 312

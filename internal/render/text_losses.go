@@ -66,11 +66,15 @@ func (s ListenerText) clients(c *model.Clients) {
 		how = term.Bad
 	}
 	s.Row(term.Label("clients"), how.Of(strings.Join(parts, " · ")))
-	if c.TurnedAway() > 0 && c.Balancer != nil {
-		s.Row(term.Label("came"), term.Dim.Of("most from "+c.Balancer.Addr.String()+" ("+phrase.Number(c.Balancer.Clients)+")"))
+	came := c.Proxies
+	if len(came) == 0 && c.Balancer != nil {
+		came = []model.ClientSource{*c.Balancer}
+	}
+	if c.TurnedAway() > 0 && len(came) > 0 {
+		s.Row(term.Label("came"), term.Dim.Of("most from "+sources(came)))
 	}
 	if c.TurnedAway() > 0 && len(c.Losers) > 0 {
-		s.Row(term.Label("turned away"), term.Bad.Of("most from "+losers(c.Losers)))
+		s.Row(term.Label("turned away"), term.Bad.Of("most from "+sources(c.Losers)))
 	}
 }
 
@@ -96,7 +100,7 @@ func (s ListenerText) holders() {
 	s.Row(term.Label("held"), term.Dim.Of("most by "+strings.Join(words, ", ")))
 }
 
-func losers(in []model.ClientSource) string {
+func sources(in []model.ClientSource) string {
 	words := make([]string, len(in))
 	for i, l := range in {
 		words[i] = l.Addr.String() + " (" + phrase.Number(l.Clients) + ")"

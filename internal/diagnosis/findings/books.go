@@ -70,8 +70,8 @@ func findingsOfClients() []causes.Runbook {
 			Vain:   "Larger queues, more connections or threads: nobody is behind these SYNs.",
 		},
 		{
-			Code: "one_source", Title: "half of the clients come from one address",
-			Seen:  "A load balancer, a proxy or a load generator: at least half of the clients, each from a port of its own.",
+			Code: "one_source", Title: "most clients come from one address, or a few",
+			Seen:  "A load balancer, a proxy or a load generator: at least half of the clients from one address, or four of five from three at most, each from a port of its own. They are its connections, not people.",
 			Check: "Its own limits and retries; its log names those that were turned away.",
 		},
 		{
