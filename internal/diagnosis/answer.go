@@ -15,7 +15,11 @@ import (
 // answer is the verdict in the four parts that a person reads first.
 func (j *judge) answer(v model.Verdict) model.Answer {
 	do, not := j.steps(v)
-	return model.Answer{What: j.what(v), Why: j.why(v), Do: do[:min(len(do), model.MaxSteps)], Not: not}
+	why := j.why(v)
+	if v.Status == model.StatusSaturated && reading.WaitingRequests(j.s.Now) > 0 { // who waits has been said
+		why = strings.Replace(why, strings.TrimPrefix(words.Threads(j.s), words.BusyThreads(j.s)), "", 1)
+	}
+	return model.Answer{What: j.what(v), Why: why, Do: do[:min(len(do), model.MaxSteps)], Not: not}
 }
 
 // Effects adds to the steps of an answer what each would do, as predict says of those
@@ -121,8 +125,12 @@ func (j *judge) why(v model.Verdict) string {
 	case v.Status == model.StatusOK && j.s.Now.Listening():
 		_, numbers := j.okState()
 		return phrase.Capital(numbers) + "."
+	case j.s.OnlyElsewhere():
+		return phrase.Sprintf("Nothing listens on it here; %s.", causes.ElsewhereFact(j.s))
+	case j.onlyStands(v):
+		return j.whyStands()
 	case v.Status <= model.StatusWarning:
-		return v.Summary
+		return notLostSaid(v.Summary)
 	case v.Status == model.StatusDown || v.Cause == model.CauseListenerClosed:
 		return j.whyClosed(v.Cause)
 	}
@@ -153,6 +161,37 @@ func (j *judge) why(v model.Verdict) string {
 		because = "they were dropped" + because
 	}
 	return phrase.Capital(strings.TrimPrefix(because, " because ")) + "." + j.whyInside()
+}
+
+// whyStands is what is known of clients that no limit holds up. Who they are has been said before it.
+func (j *judge) whyStands() string {
+	state, numbers := j.okState()
+	numbers = strings.TrimPrefix(numbers, "; ")
+	switch {
+	case j.s.CutOff():
+		return phrase.Capital(numbers) + "."
+	case j.s.Unacknowledged() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+		return notLostSaid(state) + ": " + numbers + "."
+	}
+	why := "Not known"
+	if j.s.Both(j.s.QueueStands) && reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
+		why += " while maxConnections is not known"
+	}
+	why += ": " + numbers
+	if j.s.RequestsStand() {
+		why += "; the first request has waited for over " + phrase.Seconds(j.s.Now.Connections.Unread)
+	}
+	return why + "."
+}
+
+// notLostSaid leaves out of a summary that nothing is lost, where that has been said.
+func notLostSaid(summary string) string {
+	for _, said := range []string{"Nothing is lost so far; ", "Nothing is lost; "} {
+		if rest, ok := strings.CutPrefix(summary, said); ok {
+			return phrase.Capital(rest)
+		}
+	}
+	return summary
 }
 
 func (j *judge) whyClosed(c model.Cause) string {

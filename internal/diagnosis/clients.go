@@ -77,6 +77,8 @@ func noAnswer(c *model.Clients) string {
 	case c.TurnedAway() < ended:
 	case open > 0 || ended == 1:
 		who = phrase.Count(ended, "client") + " "
+	case ended == 2:
+		who = "both clients "
 	default:
 		who = "all " + phrase.Count(ended, "client") + " "
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 )
 
 // sentenceEnd is where one sentence ends and the next begins; an item of a list ends as well.
@@ -36,6 +38,29 @@ func TestSentencesCanBeRead(t *testing.T) {
 		}
 	}
 	require.Greater(t, n, 500)
+}
+
+// Why goes on where What ends: it says no clause of it again.
+func TestWhySaysSomethingElseThanWhat(t *testing.T) {
+	n := 0
+	for _, s := range scenarios() {
+		a := Judge(s.evidence(), reading.DefaultThresholds()).Answer
+		what, why := wordsOf(a.What), wordsOf(a.Why)
+		for i := 0; i+mostShared < len(what); i++ {
+			clause := " " + strings.Join(what[i:i+mostShared+1], " ") + " "
+			require.NotContains(t, " "+strings.Join(why, " ")+" ", clause, "%s:\n%s\n%s", s.name, a.What, a.Why)
+		}
+		require.NotContains(t, a.Why, "othing is lost", s.name)
+		n++
+	}
+	require.Greater(t, n, 200)
+}
+
+// mostShared is how many words running both may have, as a name has: "in this network namespace".
+const mostShared = 4
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" .,;:()", r) })
 }
 
 // A screen has one spelling for each limit: that of the setting which it advises to change.

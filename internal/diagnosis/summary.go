@@ -216,7 +216,7 @@ func (j *judge) okState() (state, numbers string) {
 	s := "Nothing is lost and nothing is held up"
 	switch {
 	case j.s.AddressMissing():
-		s = phrase.Sprintf("Clients cannot reach it at %v, which no interface and no local route of this network namespace has", j.s.Now.ID.Address.Addr())
+		return phrase.Sprintf("Clients cannot reach it at %v", j.s.Now.ID.Address.Addr()), phrase.Sentences("no interface and no local route of this network namespace has that address;", j.okNumbers())
 	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():

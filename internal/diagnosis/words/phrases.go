@@ -3,7 +3,6 @@
 package words
 
 import (
-	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -120,20 +119,29 @@ func Queue(s *symptoms.Symptoms) string {
 func Threads(s *symptoms.Symptoms) string {
 	most, _ := reading.MaxThreads(s.Now)
 	waiting := reading.WaitingRequests(s.Now)
-	requests := AtLeast(s.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") + " inside " + reading.ServerName(s.Now) + " for one" + GivenUp(s.Now)
 	if waiting == 0 && reading.AcceptsWithWorkers(s.Now) {
-		requests = "none is left to accept (NIO2 has no other thread for that)"
+		return BusyThreads(s) + " and none is left to accept (NIO2 has no other thread for that)"
 	}
+	thread := "one"
+	if busy, _ := reading.BusyThreads(s.Now); most == 1 && busy == 1 { // the only one
+		thread = "it"
+	}
+	return BusyThreads(s) + " and " + AtLeast(s.Now) + phrase.Count(waiting, "request") + " " + phrase.Verb(waiting, "waits", "wait") +
+		" inside " + reading.ServerName(s.Now) + " for " + thread + GivenUp(s.Now)
+}
+
+// BusyThreads is the same without the requests that wait.
+func BusyThreads(s *symptoms.Symptoms) string {
+	most, _ := reading.MaxThreads(s.Now)
 	busy, seen := reading.BusyThreads(s.Now)
 	switch {
-	case most == 1 && busy == 1: // the only one
-		requests = strings.Replace(requests, " for one", " for it", 1)
+	case most == 1 && busy == 1:
 	case !seen || float64(busy) < s.T.ThreadsBusy*float64(most):
-		return phrase.Sprintf("the pool is at its maximum of %s and %s", phrase.Count(most, "thread"), requests)
+		return "the pool is at its maximum of " + phrase.Count(most, "thread")
 	case busy < most:
-		return phrase.Sprintf("%d of %d threads are busy and %s", busy, most, requests)
+		return phrase.Sprintf("%d of %d threads are busy", busy, most)
 	}
-	return AllThreads(most) + " busy and " + requests
+	return AllThreads(most) + " busy"
 }
 
 // Stage says how far a stage is used, and when it will be full.
