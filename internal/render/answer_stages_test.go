@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -21,4 +22,18 @@ func TestNotesAreCutByClauses(t *testing.T) {
 		}
 		require.Equal(t, want, got)
 	}
+}
+
+// More of a stage than there is of it reads as a mistake: the limit is then another, or was lowered.
+func TestNoStageHasMoreThanItsLimit(t *testing.T) {
+	l := model.Listener{
+		Process:     &model.Process{OpenFiles: new(21), OpenFilesLimit: new(20)},
+		Connector:   &model.Connector{MaxThreads: &model.Setting[int]{Value: 4, Kind: model.SourceFlag}},
+		Connections: &model.Connections{Accepted: 9, Phases: [model.NumPhases]int{model.InService: 9}},
+	}
+	require.Equal(t, "20/20", Fraction(openFiles(&l)))
+	require.Equal(t, "n/a", Fraction(Threads(&l)))
+	require.Equal(t, "not known: more requests than threads", Threads(&l).why)
+	l.Verdict.Chain = []model.Cause{model.CauseMaxThreads}
+	require.Equal(t, "4/4", Fraction(Threads(&l)))
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,12 @@ func Threads(l *model.Listener) Stage {
 	default:
 		st.limit(k.MaxThreads)
 	}
+	if st.used != nil && st.Max != nil && *st.used > *st.Max { // the limit, or what a request is, is not as it seems
+		st.used, st.why = nil, "not known: more requests than threads"
+		if v := &l.Verdict; v.Cause == model.CauseMaxThreads || slices.Contains(v.Chain, model.CauseMaxThreads) {
+			st.used = st.Max
+		}
+	}
 	return st
 }
 
@@ -151,6 +158,9 @@ func openFiles(l *model.Listener) Stage {
 	if st.used == nil || st.Max == nil {
 		st.why = "not readable"
 		return st
+	}
+	if *st.Max > 0 { // it may have been lowered below what is open
+		st.used = new(min(*st.used, *st.Max))
 	}
 	st.source = "soft limit of pid " + strconv.Itoa(p.PID)
 	st.short = "soft limit"

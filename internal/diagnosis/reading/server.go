@@ -38,12 +38,14 @@ func SpeaksHTTP(l *model.Listener) bool {
 	return l != nil && l.Connector != nil && !strings.HasPrefix(l.Connector.Protocol, "ajp")
 }
 
-// OpenFiles is how many files the process has open, and how many it may.
+// OpenFiles is how many files the process has open, and how many it may: a limit lowered later than
+// they were opened has none left, as one that is reached.
 func OpenFiles(l *model.Listener) (used, most int, ok bool) {
 	if l == nil || l.Process == nil || l.Process.OpenFiles == nil || l.Process.OpenFilesLimit == nil {
 		return 0, 0, false
 	}
-	return *l.Process.OpenFiles, *l.Process.OpenFilesLimit, *l.Process.OpenFilesLimit > 0
+	most = *l.Process.OpenFilesLimit
+	return min(*l.Process.OpenFiles, most), most, most > 0
 }
 
 // DownstreamOf is what is known of the process's outgoing connections, nil where that is nothing or old.
