@@ -85,7 +85,7 @@ func Write(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("loadreport: %w", err)
 	}
-	t, err := template.New("report").Parse(string(text))
+	t, err := template.New("report").Funcs(template.FuncMap{"sentence": web.Sentence}).Parse(string(text))
 	if err != nil {
 		return fmt.Errorf("loadreport: %w", err)
 	}

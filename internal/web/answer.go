@@ -93,7 +93,7 @@ func flow(l *model.Listener) []stage {
 	}
 	for i := range out {
 		s := &out[i]
-		s.Note = model.Printable(diagnosis.StageNote(l, limitName(s.Name)))
+		s.Note = Sentence(diagnosis.StageNote(l, limitName(s.Name)))
 		if s.Name == root && (s.Class == "losing" || s.Class == "warning") {
 			s.Root = true
 		}

@@ -49,6 +49,16 @@ func TestAnswerOnThePage(t *testing.T) {
 
 // A link is by port and process: another process on the port, or none, is what it was
 // saved for, another server's page is not.
+// "10" at the end of one line and "s." alone on the next is read twice.
+func TestNoLineEndsBeforeAUnit(t *testing.T) {
+	for text, want := range map[string]string{
+		"in the last 10 s.": "in the last 10\u00a0s.", "59 % are turned away": "59\u00a0% are turned away", "after 1 s; now 61 %": "after 1\u00a0s; now 61\u00a0%",
+		"9 of 20 connections, 4 sockets": "9 of 20 connections, 4 sockets", "1 min": "1\u00a0min", "27 MiB)": "27\u00a0MiB)",
+	} {
+		require.Equal(t, want, Sentence(text))
+	}
+}
+
 func TestLinksOutliveTheServer(t *testing.T) {
 	was := losing()
 	link := permalink(&was)

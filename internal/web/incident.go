@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
@@ -100,14 +101,22 @@ func newIncidentView(s *story.Story, version string) *incidentView {
 
 // printableAnswer has no control characters: a recording is a stranger's file.
 func printableAnswer(a model.Answer) model.Answer {
-	out := model.Answer{What: model.Printable(a.What), Why: model.Printable(a.Why), Not: model.Printable(a.Not)}
+	out := model.Answer{What: Sentence(a.What), Why: Sentence(a.Why), Not: Sentence(a.Not)}
 	for _, s := range a.Do[:min(len(a.Do), model.MaxSteps)] {
 		out.Do = append(out.Do, model.Step{
-			Text: model.Printable(s.Text), Command: model.Printable(s.Command), Setting: model.Printable(s.Setting),
-			File: model.Printable(s.File), From: model.Printable(s.From), To: model.Printable(s.To), Effect: model.Printable(s.Effect),
+			Text: Sentence(s.Text), Command: model.Printable(s.Command), Setting: model.Printable(s.Setting),
+			File: model.Printable(s.File), From: model.Printable(s.From), To: model.Printable(s.To), Effect: Sentence(s.Effect),
 		})
 	}
 	return out
+}
+
+// unit is a number with what it is of.
+var unit = regexp.MustCompile(`(\d) (ms|s|min|h|%|KiB|MiB|GiB)([^[:alnum:]]|$)`)
+
+// Sentence is printable, and no line ends between a number and its unit.
+func Sentence(text string) string {
+	return unit.ReplaceAllString(model.Printable(text), "$1\u00a0$2$3")
 }
 
 // maxShort is how many events stand on the first page.

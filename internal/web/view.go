@@ -149,7 +149,7 @@ func (v *view) list(s *model.Snapshot, h *incident.History, c choice, whole int)
 			continue
 		}
 		one := newCard(l)
-		one.Recent = model.Printable(diagnosis.Quiet(l, s.Time))
+		one.Recent = Sentence(diagnosis.Quiet(l, s.Time))
 		if h != nil {
 			one.past = func() *charts { return newCharts(l, h.Before(l), pastOf(c.minutes)) }
 		}
