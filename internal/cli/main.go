@@ -94,5 +94,6 @@ Without a command it is tcpdiag snapshot.`,
 	o.flags(root)
 	root.AddCommand(newSnapshotCommand(), newWatchCommand(), runcmd.New(), agentcmd.New(), newFleetCommand(), newPlanCommand(), newDemoCommand(), newReportCommand(), newReplayCommand(), newMCPCommand(), newExplainCommand(), newHealthcheckCommand(), newVersionCommand(), newManCommand(), newIDsCommand())
 	root.AddCommand(command.ChildCommands()...)
+	command.CompleteAll(root)
 	return root
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
@@ -127,6 +130,9 @@ func TestCompletion(t *testing.T) {
 		"output":    {[]string{"snapshot", "--output", ""}, "text\njson\n"},
 		"watch":     {[]string{"watch", "-o", ""}, "text\nlines\njson\n"},
 		"plan":      {[]string{"plan", "--syn-retries", ""}, "linear\nexponential\n"},
+		"fail-on":   {[]string{"run", "--fail-on", ""}, "warning\nsaturated\nlosing\ndown\n"},
+		"log-level": {[]string{"agent", "--log-level", ""}, "debug\ninfo\nwarn\nerror\n"},
+		"mode":      {[]string{"watch", "--handshakes", ""}, "auto\non\noff\n"},
 		"incidents": {[]string{"report", "--incident-dir", incidents(t), ""}, "000008-20260102T041205Z-8080\n000007-20260102T031205Z-8080\n"},
 	}
 	for name, tt := range tests {
@@ -136,6 +142,24 @@ func TestCompletion(t *testing.T) {
 			require.Equal(t, tt.want, stdout[:strings.LastIndex(stdout, ":")])
 		})
 	}
+}
+
+// Files are offered for files alone.
+func TestCompletionOfEveryFlag(t *testing.T) {
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() == "bool" || slices.Contains([]string{"report", "json", "junit", "markdown", "baseline", "output"}, f.Name) || strings.Contains(f.Name, "config") {
+				return
+			}
+			_, ok := cmd.GetFlagCompletionFunc(f.Name)
+			require.True(t, ok, "%s --%s", cmd.CommandPath(), f.Name)
+		})
+		for _, below := range cmd.Commands() {
+			each(below)
+		}
+	}
+	each(newRootCommand())
 }
 
 func incidents(t *testing.T) string {

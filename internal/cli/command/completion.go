@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -46,6 +47,42 @@ func CompleteTargets(cmd *cobra.Command) {
 func CompleteFlags(cmd *cobra.Command) {
 	Complete(cmd, "port", Listening(PortOf))
 	Complete(cmd, "pid", Listening(pidOf))
+}
+
+// choices are the words that some flags take, whichever command has them.
+func choices() map[string][]cobra.Completion {
+	return map[string][]cobra.Completion{
+		"handshakes": {"auto", "on", "off"}, "fail-on": {"warning", "saturated", "losing", "down"},
+		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"},
+	}
+}
+
+// files are the flags that take a file; folders those that take a folder.
+func files() []string {
+	return []string{"config", "web.config.file", "http.config.file", "report", "json", "junit", "markdown", "baseline", "output"}
+}
+
+func folders() []string { return []string{"incident-dir", "kubelet-logs"} }
+
+// CompleteAll has words for the flags of a command and of those below it that have none of their own:
+// files are offered for no number, time or address.
+func CompleteAll(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, own := cmd.GetFlagCompletionFunc(f.Name); own || f.Value.Type() == "bool" {
+			return
+		}
+		switch words, ok := choices()[f.Name]; {
+		case ok:
+			Complete(cmd, f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+		case slices.Contains(folders(), f.Name):
+			Complete(cmd, f.Name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
+		case !slices.Contains(files(), f.Name):
+			Complete(cmd, f.Name, cobra.NoFileCompletions)
+		}
+	})
+	for _, below := range cmd.Commands() {
+		CompleteAll(below)
+	}
 }
 
 // PortOf is the port of a listener as text.

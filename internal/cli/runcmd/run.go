@@ -84,6 +84,7 @@ no such command.`,
 	flags.StringVar(&o.report, "report", "", "write the result as a self-contained page to this file: the course of the run, with COMMAND and its arguments")
 	flags.IntVar(&o.repeat, "repeat", 1, "run COMMAND this many times: the worst run is shown, with how much they vary among themselves")
 	flags.StringVar(&o.baseline, "baseline", "", "compare with the result that an earlier run wrote by --json")
+	command.CompleteFlags(cmd)
 	return cmd
 }
 
