@@ -109,14 +109,18 @@ func (s AnswerText) step(i int, st *model.Step, level brevity) {
 		word = "Do"
 	}
 	text := term.Printable(st.Text)
-	if st.Command != "" || st.Setting != "" {
+	explained := strings.Contains(text, ": ") // a second colon is read twice
+	if (st.Command != "" || st.Setting != "") && !explained {
 		text += ":"
 	}
 	spans := []term.Span{term.Text(text)}
-	if st.Setting != "" {
+	if st.Setting != "" && !explained {
 		spans = append(spans, s.setting(st, level)...)
 	}
 	s.Wrapped(answerHead(word, strconv.Itoa(i+1)), answerColumn, spans...)
+	if st.Setting != "" && explained {
+		s.Paragraph(commandStart, s.setting(st, level)...)
+	}
 	if st.Command != "" {
 		s.Command(commandStart, term.Printable(st.Command))
 	}

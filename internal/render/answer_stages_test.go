@@ -37,3 +37,21 @@ func TestNoStageHasMoreThanItsLimit(t *testing.T) {
 	l.Verdict.Chain = []model.Cause{model.CauseMaxThreads}
 	require.Equal(t, "4/4", Fraction(Threads(&l)))
 }
+
+// A step that explains itself behind a colon has no second one before what is to be copied, and a
+// command is in one piece.
+func TestStepsHaveOneColon(t *testing.T) {
+	for want, step := range map[string]model.Step{
+		" Do  1  Read its log:\n          jcmd 42 VM.log\n":                {Text: "Read its log", Command: "jcmd 42 VM.log"},
+		" Do  1  Look: it may be another\n          ss -ltn\n":             {Text: "Look: it may be another", Command: "ss -ltn"},
+		" Do  1  Raise it: maxThreads 4 → 20\n":                            {Text: "Raise it", Setting: "maxThreads", From: "4", To: "20"},
+		" Do  1  Raise it, and restart: once\n          backlog 5 → 100\n": {Text: "Raise it, and restart: once", Setting: "backlog", From: "5", To: "100"},
+	} {
+		s := AnswerText{Screen: term.New(80, false)}
+		s.step(0, &step, whole)
+		require.Equal(t, want, s.String())
+	}
+	s := SnapshotText{term.New(80, false), &model.Snapshot{Notes: []string{"java 15095 listens on 8080 in another network namespace: sudo tcpdiag snapshot --pid 15095"}}}
+	s.Notes()
+	require.Contains(t, s.String(), "\n  sudo tcpdiag snapshot --pid 15095\n")
+}

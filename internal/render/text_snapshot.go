@@ -105,7 +105,11 @@ func (s SnapshotText) countStatuses(ls []model.Listener) {
 // Notes writes what keeps the snapshot from being whole.
 func (s SnapshotText) Notes() {
 	for _, n := range s.Snap.Notes {
-		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of(term.Printable(n)))
+		n = term.Printable(n)
+		if said, command, ok := strings.Cut(n, ": sudo "); ok { // it is copied
+			n = said + ": " + strings.ReplaceAll("sudo "+command, " ", term.Nbsp)
+		}
+		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of(n))
 	}
 	if len(s.Snap.Listeners) == 0 {
 		s.Wrapped([]term.Span{term.Warn.Of("! ")}, 2, term.Warn.Of("Nothing listens here."))
