@@ -40,7 +40,7 @@ func TestSentencesCanBeRead(t *testing.T) {
 	require.Greater(t, n, 500)
 }
 
-// Why goes on where What ends: it says no clause of it again.
+// Why continues where What ends: it says no clause of it again.
 func TestWhySaysSomethingElseThanWhat(t *testing.T) {
 	n := 0
 	for _, s := range scenarios() {

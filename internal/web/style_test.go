@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Both looks are made of the same variables: a rule of the dark one would be taken back by the
+// Light and dark are made of the same variables: a rule of the dark one would be taken back by the
 // light one's that stands below it. Words have the contrast that WCAG asks for (4.5), and what is
 // drawn can be told from its ground.
-func TestBothLooksCanBeRead(t *testing.T) {
+func TestLightAndDarkCanBeRead(t *testing.T) {
 	style, err := Style()
 	require.NoError(t, err)
 	_, dark, found := strings.Cut(style, "@media (prefers-color-scheme: dark) {")
@@ -21,20 +21,20 @@ func TestBothLooksCanBeRead(t *testing.T) {
 	dark, _, _ = strings.Cut(dark, "\n}")
 	require.Equal(t, 1, strings.Count(dark, "{"), "variables, and nothing else")
 	light, _, _ := strings.Cut(style, "@media")
-	look := variables(light)
+	colours := variables(light)
 	for _, name := range []string{"light", "dark"} {
 		if name == "dark" {
 			for k, v := range variables(dark) {
-				look[k] = v
+				colours[k] = v
 			}
 		}
 		for _, ground := range []string{"bg", "panel"} {
 			for _, words := range []string{"fg", "dim", "link", "recent", "full"} {
-				require.GreaterOrEqual(t, contrast(look[words], look[ground]), 4.5, "%s: %s on %s", name, words, ground)
+				require.GreaterOrEqual(t, contrast(colours[words], colours[ground]), 4.5, "%s: %s on %s", name, words, ground)
 			}
 		}
 		for _, drawn := range []string{"shut", "pause", "service", "waiting", "sending", "idle", "closed", "unclassified", "queued"} {
-			require.GreaterOrEqual(t, contrast(look[drawn], look["track"]), 2.5, "%s: %s", name, drawn)
+			require.GreaterOrEqual(t, contrast(colours[drawn], colours["track"]), 2.5, "%s: %s", name, drawn)
 		}
 	}
 }
