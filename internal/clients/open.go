@@ -10,6 +10,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
@@ -19,6 +20,7 @@ import (
 
 // NewOpener opens taps on this machine, whose processes proc shows at mount.
 func NewOpener(mount string, proc hostproc.FS) Opener {
+	shared := room.NewShared()
 	return func(w Where) (Tap, error) {
 		pid, err := within(w.NetNS, w.PID)
 		if err != nil {
@@ -31,7 +33,7 @@ func NewOpener(mount string, proc hostproc.FS) Opener {
 		if uint64(ns.ID()) != w.NetNS {
 			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
-		t := &namespaceTap{ns: ns, proc: proc}
+		t := &namespaceTap{ns: ns, proc: proc, shared: shared}
 		if t.listen, err = netstat.OpenListenCounters(proc, pid); err == nil {
 			t.counters, err = netstat.OpenHandshakeCounters(proc, pid)
 		}
@@ -64,6 +66,7 @@ type namespaceTap struct {
 	*tap.Tap
 	ns       *netns.Namespace
 	proc     hostproc.FS
+	shared   *room.Shared
 	listen   *netstat.ListenCountersFile
 	counters *netstat.HandshakeCountersFile
 
@@ -74,7 +77,7 @@ type namespaceTap struct {
 func (t *namespaceTap) open(w Where) error {
 	return t.ns.Do(func() (err error) {
 		t.Tap, err = tap.Open(tap.Options{
-			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Socket: t.socket, Judged: w.Judged}, Ports: w.Ports,
+			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Shared: t.shared, Socket: t.socket, Judged: w.Judged}, Ports: w.Ports,
 			Counters: t.count, Trouble: t.trouble, Dropped: t.dropped, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
 		})
 		return err

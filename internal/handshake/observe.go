@@ -178,19 +178,8 @@ func (t *Tracker) makeRoom(at time.Duration, newcomer uint16) bool {
 	if i == none {
 		return false
 	}
-	a := t.table.at(i)
-	k := key{a.client, a.clientPort, a.endpoint}
-	if _, again := t.ended.FirstSYN(t.name(&k, a.isn)); !again && !a.has(counted) {
-		t.sketch(at, t.endpoints.of(a), &k, a.isn)
-	}
-	t.drop(a)
-	t.table.remove(i)
+	t.turnOut(at, i)
 	return true
-}
-
-// sketch counts a client for which there is no room.
-func (t *Tracker) sketch(at time.Duration, e *endpoint, k *key, isn uint32) {
-	e.account.Untracked(t.untracked.Add(at, t.name(k, isn)))
 }
 
 func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {

@@ -18,8 +18,10 @@ type key struct {
 }
 
 const (
-	chunkSize  = 128 // 8 KiB
-	minChunks  = 16  // 128 KiB
+	chunkSize = 128 // 8 KiB
+	minChunks = 16  // 128 KiB
+	// leastSlots are there whatever others need.
+	leastSlots = 4 * chunkSize
 	leastIndex = 256
 	none       = int32(-1)
 
@@ -34,6 +36,7 @@ const (
 type table struct {
 	limit    int
 	holdings *room.Holdings // of it
+	room     room.Slots
 	open     int
 	chunks   [][]attempt
 	free     int32 // list of unused attempts, by chain
@@ -48,16 +51,37 @@ type table struct {
 	hand int32 // the latest that was looked at to make room
 }
 
-func newTable(limit int, holdings *room.Holdings) *table {
+func newTable(limit int, holdings *room.Holdings, share *room.Share) *table {
 	t := &table{limit: limit, holdings: holdings, seed: maphash.MakeSeed()}
+	t.room = room.Slots{Share: share, Step: chunkSize, Least: leastSlots}
 	t.release()
 	return t
 }
 
 // release forgets everything and gives the memory back.
 func (t *table) release() {
+	t.forget()
+	t.room.Keep(0)
+}
+
+func (t *table) forget() {
 	t.chunks, t.buckets, t.wheel = nil, nil, nil
 	t.free, t.used, t.open = none, 0, 0
+}
+
+// compact moves the attempts together, and gives back the slots of others.
+func (t *table) compact() {
+	var all []attempt
+	t.each(func(i int32) { all = append(all, *t.at(i)) })
+	t.forget()
+	for i := range all {
+		a := &all[i]
+		t.holdings.Add(a.endpoint, -1)
+		ahead := (int64(a.slot) - t.cursor%slots + slots) % slots
+		n := t.add(&key{a.client, a.clientPort, a.endpoint}, time.Duration(t.cursor+ahead)*tick)
+		t.at(n).restore(a)
+	}
+	t.room.Keep(len(t.chunks) * chunkSize)
 }
 
 func (t *table) at(i int32) *attempt { return &t.chunks[i/chunkSize][i%chunkSize] }
@@ -87,7 +111,7 @@ func (t *table) find(k *key) int32 {
 
 // add opens an attempt of k, which has none but replaced ones; none if the table is full.
 func (t *table) add(k *key, deadline time.Duration) int32 {
-	if t.open == t.limit {
+	if t.open == t.limit || t.free == none && !t.room.Has(int(t.used)) {
 		return none
 	}
 	if t.wheel == nil {

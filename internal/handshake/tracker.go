@@ -10,6 +10,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 )
 
 // Options of a Tracker. The zero value is that of an ordinary system.
@@ -23,6 +24,8 @@ type Options struct {
 	// Socket says what the namespace has for these two ends. It is asked where packets
 	// leave open what became of a client. The client's came by a device with this index.
 	Socket func(server, client netip.AddrPort, device uint32) kernel.Found
+	// Shared is that of all Trackers of an agent; nil: there is one.
+	Shared *room.Shared
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
 	Judged func(outcome.Judged)
@@ -48,13 +51,18 @@ type Tracker struct {
 	scope   packet.Scope
 	now     time.Duration
 
-	table     *table
-	proved    proved
+	table *table
+	// proved are the clients that have ended their connection, until the counters have been
+	// read that show whether they had one: if one of them was moved by a dropped ACK, they
+	// come back. They leave the table at once, as they are most of those that are followed, and
+	// a table of few stays in the processor's cache.
+	proved    recall.Queue[attempt]
 	ended     recall.Ended
 	endpoints endpoints
 	nearest   recall.Nearest
 
-	untracked outcome.Sketch // attempts beyond the table's limit
+	shared *room.Shared
+	share  *room.Share
 
 	proofs   proofs
 	wide     bool
@@ -75,7 +83,12 @@ func NewTracker(o Options) *Tracker {
 		clock:  o.Clock,
 		latest: none,
 	}
-	t.table = newTable(cmp.Or(o.MaxOpen, defaultMaxOpen), &t.endpoints.Holdings)
+	if t.shared = o.Shared; t.shared == nil {
+		t.shared = room.Alone()
+	}
+	t.share = t.shared.Join()
+	t.proved, t.ended.Share = recall.Queue[attempt]{Share: t.share, Most: mostProved}, t.share
+	t.table = newTable(cmp.Or(o.MaxOpen, defaultMaxOpen), &t.endpoints.Holdings, t.share)
 	return t
 }
 
@@ -105,7 +118,7 @@ func (t *Tracker) forgetOpen() {
 		return true
 	}
 	t.table.drop(forgotten)
-	t.proved.drop(forgotten)
+	t.proved.Drop(forgotten)
 }
 
 // SetLocal says which addresses are the namespace's own: packets that it
@@ -156,9 +169,10 @@ func (t *Tracker) Advance(at time.Duration) {
 		t.unread.due = false
 		t.settle(at)
 	}
-	t.proved.due(min(at, t.unread.calmTo), func(a *attempt) { t.proven(at, a) })
+	t.proved.Due(min(at, t.unread.calmTo), func(a *attempt) { t.proven(at, a) })
 	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
 	t.ended.Advance(at)
+	t.comeDown(at)
 }
 
 // end counts an attempt whose time is over, or returns when it will be.

@@ -334,7 +334,7 @@ func TestIndexShrinks(t *testing.T) {
 	for i := range uint16(3) {
 		held.Assign(i, port)
 	}
-	table := newTable(1<<14, &held)
+	table := newTable(1<<14, &held, nil)
 	k := func(i int) *key { return &key{clientPort: uint16(i), endpoint: uint16(i % 3)} }
 	const many = 10_000
 	for i := range many {

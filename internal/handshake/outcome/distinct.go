@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"math"
+	"sync"
 	"time"
 )
 
@@ -54,14 +55,17 @@ const (
 )
 
 // Sketch counts the clients for which there is no room, each once in a minute. One that a flood has filled
-// begins again, empty: it would count nobody else's clients any more.
+// begins again, empty: it would count nobody else's clients any more. It is of all namespaces.
 type Sketch struct {
+	mu    sync.Mutex
 	met   *distinct // of this period
 	began time.Duration
 }
 
 // Add returns how many clients this one stands for; 0 if it has been met.
 func (s *Sketch) Add(at time.Duration, name uint64) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case s.met == nil:
 		s.met, s.began = newDistinct(untrackedOrder), at

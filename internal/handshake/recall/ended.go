@@ -2,7 +2,11 @@
 // long the handshakes of an address take; and when something happened that concerns those that are. It is bounded.
 package recall
 
-import "time"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
+)
 
 const (
 	// MaxEnded bounds the clients that are remembered, at some 80 bytes each.
@@ -17,6 +21,8 @@ const (
 // packets, one of which nothing was heard for long may still send its SYN again, and is
 // no other client. Of too many the oldest of a port goes that has more than an equal share.
 type Ended struct {
+	Share  *room.Share // of what all namespaces remember
+	slots  int         // of it
 	byName map[uint64]endedAttempt
 	queues map[uint16][]endedName // of each port, the oldest first; of a name that comes again, both
 	names  int                    // in all queues
@@ -35,7 +41,7 @@ func (e *Ended) Add(at time.Duration, port uint16, name uint64, first time.Durat
 	if e.byName == nil {
 		e.byName, e.queues = make(map[uint64]endedAttempt), make(map[uint16][]endedName)
 	}
-	if e.names == MaxEnded {
+	if e.names == MaxEnded || e.names == leastEnded+e.slots && !e.grow() {
 		e.drop(e.greedy(port))
 	}
 	_, again := e.byName[name]
@@ -43,6 +49,17 @@ func (e *Ended) Add(at time.Duration, port uint16, name uint64, first time.Durat
 	e.queues[port] = append(e.queues[port], endedName{name, at})
 	e.names++
 	return !again
+}
+
+// leastEnded are remembered whatever others need, and as many slots more are taken at once.
+const leastEnded = 500
+
+func (e *Ended) grow() bool {
+	if !e.Share.Take(leastEnded) {
+		return false
+	}
+	e.slots += leastEnded
+	return true
 }
 
 // greedy is a port that has an equal share or more, of which there is always one: the newcomer, or one that has most.
@@ -78,7 +95,8 @@ func (e *Ended) Advance(at time.Duration) {
 		}
 	}
 	if e.names == 0 {
-		*e = Ended{}
+		e.Share.Give(e.slots)
+		*e = Ended{Share: e.Share}
 	}
 }
 

@@ -55,6 +55,23 @@ func (h *Holdings) Add(i uint16, n int) {
 	h.all += n
 }
 
+// Most is the endpoint that has most, of the port that has.
+func (h *Holdings) Most() (i uint16) {
+	most := 0
+	for p := range h.ports {
+		if h.ports[p].open > h.ports[most].open {
+			most = p
+		}
+	}
+	open := -1
+	for n := range h.endpoints {
+		if e := &h.endpoints[n]; e.port == most && e.open > open {
+			i, open = uint16(n), e.open
+		}
+	}
+	return i
+}
+
 // Greediest is who has to give up an attempt for one of a newcomer's: the port that has most, and there the endpoint that
 // has. False where the newcomer would then have more than that.
 func (h *Holdings) Greediest(newcomer uint16) (i uint16, ok bool) {

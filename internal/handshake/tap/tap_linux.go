@@ -264,6 +264,7 @@ func (t *Tap) Close() error {
 		errs = append(errs, r.stop()) // ends run, whichever it waits for
 	}
 	<-t.done
+	t.tracker.Close()
 	for _, r := range rings {
 		errs = append(errs, r.unmap(nil))
 	}
