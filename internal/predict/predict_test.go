@@ -97,8 +97,9 @@ func TestEffectOfASteadyLoad(t *testing.T) {
 	require.Empty(t, l.Verdict.Answer.Do[1].Effect, "the verdict given is not changed")
 }
 
-// Scenario A9, small: ten clients at once on a server with room for three.
-func TestEffectOfABurst(t *testing.T) {
+// ofABurst is the load of 20 clients at once, on a server with room for 9.
+func ofABurst(t *testing.T) Load {
+	t.Helper()
 	tr := overloaded(func(in *plan.Input) {
 		in.Threads, in.MaxConnections, in.AcceptCount = 1, 4, 4
 		in.Rate, in.Duration, in.Requests, in.ConnectTimeout = 0, 0, 20, 900*time.Millisecond
@@ -107,6 +108,12 @@ func TestEffectOfABurst(t *testing.T) {
 	s, l := tr.seen(t)
 	load, ok := Measure(l, s)
 	require.True(t, ok)
+	return load
+}
+
+// Scenario A9, small: ten clients at once on a server with room for three.
+func TestEffectOfABurst(t *testing.T) {
+	load := ofABurst(t)
 	require.Equal(t, 20, load.Requests)
 	connections, queue, threads := model.Step{To: "25", Limit: "max_connections"}, model.Step{To: "16", Limit: "accept_queue"}, model.Step{To: "2", Limit: "max_threads"}
 	require.Regexp(t, `^for clients that wait: with 25 connections all are served, the slowest after \d\d s; now 11 of 20 are turned away$`, alone(&load, connections))
@@ -120,14 +127,7 @@ func alone(l *Load, s model.Step) string {
 
 // A further step is taken after those before it; one that lowers a limit is an alternative to them.
 func TestEffectOfFurtherSteps(t *testing.T) {
-	tr := overloaded(func(in *plan.Input) {
-		in.Threads, in.MaxConnections, in.AcceptCount = 1, 4, 4
-		in.Rate, in.Duration, in.Requests, in.ConnectTimeout = 0, 0, 20, 900*time.Millisecond
-	})
-	tr.at = 7 * time.Second
-	s, l := tr.seen(t)
-	load, ok := Measure(l, s)
-	require.True(t, ok)
+	load := ofABurst(t)
 	do := load.Verdict(model.Verdict{Answer: model.Answer{Do: []model.Step{
 		{Text: "look"},
 		{From: "4", To: "25", Limit: "max_connections"},
