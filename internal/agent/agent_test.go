@@ -12,8 +12,11 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -258,4 +261,73 @@ func TestHealthyIsTheAgentsOwnState(t *testing.T) {
 	w = httptest.NewRecorder()
 	serveHealthy(w, func() error { return nil })
 	require.Equal(t, http.StatusOK, w.Code)
+}
+
+// looks is a sampler that runs as a test says.
+type looks func(context.Context) error
+
+func (l looks) Run(ctx context.Context) error { return l(ctx) }
+func (looks) Snapshot() *model.Snapshot       { return nil }
+func (looks) Next() <-chan struct{}           { return nil }
+
+func TestSamplerThatIsToldToEnd(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tt := range map[string]struct {
+		run   looks
+		after time.Duration // of the signal
+		want  error
+		takes time.Duration
+	}{
+		"in the midst of the first scan": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, time.Second, nil, time.Second},
+		"and hangs":                      {func(context.Context) error { time.Sleep(time.Minute); return nil }, time.Second, nil, time.Second + shutdownTimeout},
+		"and fails":                      {func(ctx context.Context) error { <-ctx.Done(); return broken }, time.Second, broken, time.Second},
+		"after it has failed":            {func(context.Context) error { return broken }, time.Second, broken, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(tt.after, cancel)
+				started := time.Now()
+				err := sample(ctx, &moduleWait{log: slog.New(slog.DiscardHandler)}, tt.run)
+				require.Equal(t, tt.takes, time.Since(started))
+				require.ErrorIs(t, err, tt.want)
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+func TestLimitHeap(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for variable, expect := range map[string]int{"": heapGrowth, "GOGC": 100, "GOMEMLIMIT": 100} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("GOGC", "")
+			t.Setenv("GOMEMLIMIT", "")
+			if variable != "" {
+				t.Setenv(variable, "70")
+			}
+			debug.SetGCPercent(100)
+			LimitHeap()
+			require.Equal(t, expect, debug.SetGCPercent(100))
+		})
+	}
+}
+
+func TestLimitProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, tt := range []struct {
+		environment   string
+		there, expect int
+	}{
+		{"", 64, 2},
+		{"", 2, 2},
+		{"", 1, 1},
+		{"7", 7, 7},
+	} {
+		t.Setenv("GOMAXPROCS", tt.environment)
+		runtime.GOMAXPROCS(tt.there)
+		LimitProcessors()
+		require.Equal(t, tt.expect, runtime.GOMAXPROCS(0), "%+v", tt)
+	}
 }

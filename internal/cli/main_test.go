@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 func call(args ...string) (code int, stdout, stderr string) {
@@ -179,4 +182,41 @@ func TestLatestIncidentsAreNamed(t *testing.T) {
 	code, _, stderr = call("report", "--incident-dir", dir)
 	require.Equal(t, command.ExitUsage, code)
 	require.Contains(t, stderr, "give a file or the ID of an incident; the latest in "+dir+": 000008-20260102T041205Z-8080,")
+}
+
+func TestExitCode(t *testing.T) {
+	status := func(s model.Status) error { return &command.Failure{Err: &command.StatusError{Status: s}} }
+	tests := map[string]struct {
+		err  error
+		want int
+	}{
+		"fine":                      {nil, 0},
+		"the machine":               {&command.Failure{Err: errors.New("scan: no permission")}, 1},
+		"cobra's complaint":         {errors.New("unknown flag"), 2},
+		"the command's complaint":   {&command.Failure{Err: command.Usagef("--interval")}, 2},
+		"wrapped complaint":         {&command.Failure{Err: fmt.Errorf("a: %w", command.Usagef("b"))}, 2},
+		"warning (--exit-status)":   {status(model.StatusWarning), 10},
+		"saturated (--exit-status)": {status(model.StatusSaturated), 11},
+		"losing (--exit-status)":    {status(model.StatusLosing), 12},
+		"down (--exit-status)":      {status(model.StatusDown), 13},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, command.ExitCode(tt.err)) })
+	}
+}
+
+func TestCheckConfig(t *testing.T) {
+	const path = "agentcmd/testdata/everything.yml"
+	code, stdout, stderr := call("agent", "--config", path, "--check-config")
+	require.Zero(t, code, stderr)
+	require.Equal(t, path+" is valid\n", stdout)
+
+	wrong := filepath.Join(t.TempDir(), "tcpdiag.yml")
+	require.NoError(t, os.WriteFile(wrong, []byte("al: true\nport: 80\n"), 0o600))
+	code, stdout, stderr = call("agent", "--config", wrong, "--check-config")
+	require.Equal(t, 1, code)
+	require.Empty(t, stdout)
+	require.Equal(t, "tcpdiag: "+wrong+`:1: unknown key "al": did you mean "all"?
+tcpdiag: `+wrong+`:2: unknown key "port": it belongs under "targets"
+`, stderr)
 }

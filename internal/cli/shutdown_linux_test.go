@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -60,4 +64,26 @@ func TestSecondSignalEndsTheShutdownDelay(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("still running")
 	}
+}
+
+// An agent in an ephemeral container, which nobody can remove, ends by itself, and well.
+func TestAgentEndsAfterItsLifetime(t *testing.T) {
+	p := start(t, nettest.Namespace(t), nil, "--lifetime", "2s")
+	err := <-p.done
+	p.done <- err
+	require.NoError(t, err)
+}
+
+func TestIDsAreThoseOfTheProcess(t *testing.T) {
+	proc := hostfs.Real(t)
+	uid, err := effective(proc, os.Getpid(), "Uid")
+	require.NoError(t, err)
+	gid, err := effective(proc, os.Getpid(), "Gid")
+	require.NoError(t, err)
+	require.Equal(t, []int64{int64(os.Geteuid()), int64(os.Getegid())}, []int64{uid, gid})
+
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, Main(t.Context(), []string{"ids"}, &stdout, &stderr), stderr.String())
+	var ids userIDs
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &ids))
 }

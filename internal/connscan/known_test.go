@@ -77,3 +77,51 @@ func TestOutgoingRest(t *testing.T) {
 		require.Equal(t, rest, lastScan{cost: cost}.rest(), cost)
 	}
 }
+
+// More than are worth asking for have no memory, until a walk has found fewer.
+func TestFew(t *testing.T) {
+	const most = 3
+	var f connectionSet
+	walk := func(n int) {
+		f.begin(most)
+		for i := range n {
+			f.add(&sockdiag.Socket{State: sockdiag.Established, Cookie: uint64(1 + i)}, most)
+		}
+	}
+	walk(most)
+	require.Len(t, f.ids, most)
+	require.False(t, f.beyond)
+	walk(most + 1)
+	require.Nil(t, f.ids)
+	require.True(t, f.beyond)
+	walk(most + 1)
+	require.Zero(t, cap(f.ids), "not begun again")
+	walk(most)
+	require.True(t, f.beyond, "none is remembered of the walk that has found so")
+	walk(most)
+	require.Len(t, f.ids, most)
+	require.False(t, f.beyond)
+	f.add(&sockdiag.Socket{State: sockdiag.Established}, most+1)
+	require.True(t, f.beyond, "without a cookie it cannot be asked for")
+}
+
+// A connection that no owner holds is suspected once it is there in two readings of the
+// descriptors: one of them alone may have been accepted between these and the walk. The
+// first reading has no other to compare with.
+func TestUnheld(t *testing.T) {
+	s := strangers{of: map[uint32]holder{7: {pid: 1}}}
+	reading := func(held []uint32, accepted ...uint32) *reading {
+		return &reading{owned: &ownedSockets{inodes: held, fresh: true}, accepted: accepted}
+	}
+	require.Equal(t, []uint32{3}, s.unheld(reading([]uint32{1, 2}, 1, 2, 3, 7)), "the first")
+	s.searched = time.Unix(1, 0)
+	require.Equal(t, []uint32{3}, s.unheld(reading([]uint32{1, 2}, 1, 2, 3, 4)))
+	require.Empty(t, s.unheld(reading([]uint32{1, 2, 3, 4}, 1, 2, 3, 4)), "accepted since the descriptors were read")
+	s.retain(reading(nil, 1, 2))
+	require.Empty(t, s.of, "closed")
+}
+
+func TestLargest(t *testing.T) {
+	require.Nil(t, largest(nil))
+	require.Equal(t, 2, largest(map[int]*model.OtherProcess{1: {PID: 1, Connections: 3}, 2: {PID: 2, Connections: 9}}).PID)
+}

@@ -1,10 +1,13 @@
 package discovery
 
 import (
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -432,4 +435,63 @@ func connectorOn(t testing.TB, connectors match.Connectors, port uint16) *model.
 	at := connectors.OnPort(port)
 	require.Len(t, at, 1)
 	return connectors[at[0]]
+}
+
+// A process's own hosts file is read, not this machine's, and of a URL there
+// leaves the child only where it leads.
+func TestBackendsOfAProcess(t *testing.T) {
+	nettest.Root(t)
+	root := t.TempDir()
+	write(t, filepath.Join(root, "etc/hosts"), "127.0.0.1 localhost\n203.0.113.7 db.shop db\n")
+	fatJar(t, filepath.Join(root, "srv/app.jar"), "spring.datasource.url=jdbc:postgresql://app:s3cret@DB,unknown:6432/orders?password=s3cret\n"+
+		"spring.datasource.hikari.maximum-pool-size=${SIZE}\nspring.data.redis.host=localhost\n")
+	s := startFake(t, fake{Chroot: root, Dir: "/srv", args: []string{"java", "-jar", "app.jar"}, env: []string{"SIZE=13"}})
+	c, unavailable := only(t, inChildren(t), s, 8080)
+	require.Empty(t, unavailable)
+	require.Equal(t, []model.Backend{
+		{
+			Name: "orders", At: []netip.AddrPort{netip.MustParseAddrPort("203.0.113.7:5432")}, Ports: []uint16{6432},
+			Pool: &model.Pool{Library: "HikariCP", Setting: "spring.datasource.hikari.maximum-pool-size", Size: model.Setting[int]{
+				Value: 13, Kind: model.SourceFile, Source: "application.properties in app.jar",
+			}},
+		},
+		{Name: "redis", At: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:6379")}},
+	}, c.Backends)
+	require.NotContains(t, fmt.Sprintf("%+v", c), "s3cret")
+}
+
+// However many processes one owner starts, what is remembered is bounded, and another owner's stays.
+func TestProcessesByChurn(t *testing.T) {
+	proc := hostfs.Real(t)
+	d := NewDiscoverer(proc)
+	const beyond = 5_000_000 // the kernel's largest pid is 4,194,304: there are no such processes
+	remember := func(pid int, owner string) {
+		d.entry(pid, 1)
+		d.entries[pid].Request = examine.Request{PID: pid, StartTime: 1, Owner: owner}
+	}
+	remember(beyond, "calm")
+	for pid := range 5 * maxRemembered {
+		remember(beyond+1+pid, "greedy")
+		require.LessOrEqual(t, len(d.entries), maxRemembered)
+	}
+	require.Contains(t, d.entries, beyond)
+	require.Equal(t, "calm", d.entries[beyond].Owner)
+}
+
+// With the capabilities of the DaemonSet, which cannot read a stranger's auxiliary
+// vector, the stranger's private files are still read with its own rights.
+func TestPrivateFilesWithTheDaemonSetsCapabilities(t *testing.T) {
+	private := stranger(t, func(dir string) []string { return tomcatArgs(dir) }, map[string]string{"conf/server.xml": smallServer})
+	require.NoError(t, os.Chmod(fmt.Sprintf("/proc/%d/cwd/conf/server.xml", private.pid), 0o600))
+	children := examine.StartedBy(time.Minute, func() *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe", childArgument)
+		cmd.SysProcAttr = &syscall.SysProcAttr{
+			Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
+			AmbientCaps: []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_PTRACE, unix.CAP_SETUID, unix.CAP_SETGID},
+		}
+		return cmd
+	})
+	c, _ := only(t, NewDiscoverer(hostfs.Real(t), WithExaminer(children)), private, 8080)
+	require.NotNil(t, c.MaxThreads)
+	require.Equal(t, 42, c.MaxThreads.Value)
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -205,4 +207,41 @@ func fakeRoot(t *testing.T, dir string) FS {
 	fs, err := NewFS(mount)
 	require.NoError(t, err)
 	return fs
+}
+
+func TestThreadNames(t *testing.T) {
+	fs := realProc(t)
+	c := proctest.Start(t, "threads", "http-nio-8080-exec-1,http-nio-8080-exec-2,odd name) (")
+	var names []string
+	var tids []int
+	require.NoError(t, fs.ThreadNames(c.PID(), func(tid int, comm string) {
+		tids = append(tids, tid)
+		names = append(names, comm)
+	}))
+	require.Equal(t, c.PID(), tids[0], "the main thread comes first")
+	slices.Sort(tids) // the kernel lists them by age, and numbers start again at pid_max
+	require.Len(t, slices.Compact(tids), len(names), "each once")
+	require.Contains(t, names, "odd name) (")
+	require.Equal(t, 2, len(names)-len(slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "http-nio-8080-e" })))
+}
+
+func TestCountsDescriptors(t *testing.T) {
+	empty := t.TempDir() + "/fd"
+	require.NoError(t, os.WriteFile(empty, nil, 0o600)) // of size 0, as fd is before 6.2
+	require.False(t, countsDescriptors(empty))
+	require.False(t, countsDescriptors(t.TempDir()+"/nothing"))
+	require.Equal(t, kernelAtLeast(t, 6, 2), countsDescriptors("/proc/self/fd"))
+}
+
+func kernelAtLeast(t *testing.T, major, minor int) bool {
+	t.Helper()
+	release, err := realProc(t).KernelRelease()
+	require.NoError(t, err)
+	parts := strings.SplitN(release, ".", 3)
+	require.GreaterOrEqual(t, len(parts), 2, release)
+	a, err := strconv.Atoi(parts[0])
+	require.NoError(t, err)
+	b, err := strconv.Atoi(parts[1])
+	require.NoError(t, err)
+	return a > major || a == major && b >= minor
 }

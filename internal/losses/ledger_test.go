@@ -1,6 +1,7 @@
 package losses
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -144,5 +145,39 @@ func TestLedgerBurst(t *testing.T) {
 			}
 			require.Equal(t, c.want, l.burst(past))
 		})
+	}
+}
+
+// TestPacked: counters come out as they went in, also where a kernel's set of
+// them differs from the one before, and the names are kept once.
+func TestPacked(t *testing.T) {
+	first := model.Counters{"ListenDrops": 3, "EstabResets": 0}
+	a := pack(first, packed{})
+	require.Equal(t, first, a.unpack())
+	second := model.Counters{"ListenDrops": 4, "EstabResets": 1}
+	b := pack(second, a)
+	require.Equal(t, second, b.unpack())
+	require.Same(t, &a.names[0], &b.names[0])
+	other := model.Counters{"ListenDrops": 5, "OutRsts": 2}
+	require.Equal(t, other, pack(other, b).unpack())
+	require.Equal(t, model.Counters{}, packed{}.unpack())
+	require.Equal(t, first, a.unpack())
+}
+
+func TestAllot(t *testing.T) {
+	for _, tt := range []struct {
+		total        uint64
+		wanted, want []uint64
+	}{
+		{0, nil, nil},
+		{0, []uint64{3, 4}, []uint64{0, 0}},
+		{7, []uint64{3, 4}, []uint64{3, 4}},
+		{100, []uint64{3, 4}, []uint64{3, 4}},
+		{10, []uint64{10, 10}, []uint64{5, 5}},
+		{1, []uint64{1, 1, 1}, []uint64{1, 0, 0}},
+		{5, []uint64{9, 0, 1}, []uint64{5, 0, 0}},
+		{9, []uint64{7, 0, 5}, []uint64{5, 0, 4}},
+	} {
+		require.Equal(t, tt.want, Allot(tt.total, tt.wanted, cmp.Compare), "%d for %v", tt.total, tt.wanted)
 	}
 }

@@ -3,6 +3,7 @@ package netns_test
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"runtime"
 	"strconv"
@@ -228,4 +229,25 @@ func TestNamespaceIsKept(t *testing.T) {
 	require.Equal(t, inside, entered)
 	require.NoError(t, kept.Close())
 	require.Error(t, kept.Do(func() error { return nil }))
+}
+
+// The interfaces are those of the namespace that the thread is in, as the standard library
+// sees them there.
+func TestDevices(t *testing.T) {
+	ns := nettest.Namespace(t)
+	ns.Do(func() {
+		list, err := net.Interfaces()
+		require.NoError(t, err)
+		require.NotEmpty(t, list)
+		indices := []uint32{9999}
+		for _, i := range list {
+			indices = append(indices, uint32(i.Index))
+		}
+		got, err := netns.Devices(indices)
+		require.NoError(t, err)
+		require.Len(t, got, len(list))
+		for _, i := range list {
+			require.Equal(t, i.Name, got[uint32(i.Index)])
+		}
+	})
 }

@@ -1,8 +1,11 @@
 package render
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,4 +57,18 @@ func TestStepsHaveOneColon(t *testing.T) {
 	s := SnapshotText{term.New(80, false), &model.Snapshot{Notes: []string{"java 15095 listens on 8080 in another network namespace: sudo tcpdiag snapshot --pid 15095"}}}
 	s.Notes()
 	require.Contains(t, s.String(), "\n  sudo tcpdiag snapshot --pid 15095\n")
+}
+
+// No string of the document has a control in it, neither as it is written nor
+// once it is decoded, and every other one is as it was.
+func TestJSONPrintable(t *testing.T) {
+	notes := []string{"a\x1b[2J", "del\x7f", "c1\u009b31m", "bidi\u202e", "line\nend", "tab\t", `back\slash "quoted"`, "größe → <b>", "nul\x00"}
+	var out bytes.Buffer
+	require.NoError(t, JSON(&out, &model.Snapshot{Notes: notes}))
+	require.False(t, strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }))
+	var got struct{ Notes []string }
+	require.NoError(t, json.Unmarshal(out.Bytes(), &got))
+	require.Equal(t, []string{
+		`a\u001b[2J`, `del\u007f`, `c1\u009b31m`, `bidi\u202e`, `line\nend`, `tab\t`, `back\slash "quoted"`, "größe → <b>", `nul\u0000`,
+	}, got.Notes)
 }

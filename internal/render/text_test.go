@@ -13,8 +13,12 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/render/runreport"
 )
 
 func text(t *testing.T, s *model.Snapshot, o render.TextOptions) string {
@@ -279,5 +283,43 @@ func TestHeaderIsOneLine(t *testing.T) {
 		require.Equal(t, fits, strings.Contains(header(80), "Linux "+kernel))
 		require.Contains(t, header(80), "watched for 1 s")
 		require.Contains(t, header(120), "Linux "+kernel)
+	}
+}
+
+// A step's command is to be copied: it is in one piece.
+func TestCommandOfARunIsInOnePiece(t *testing.T) {
+	const command = `sudo -u "$(ps -o user= -p 4711)" tcpdiag snapshot --pid 4711 --thread-dump`
+	r := &api.Run{Command: "k6", Listeners: []api.RunListener{{Port: 8080, Status: "losing", Verdict: api.Verdict{Answer: &api.Answer{Do: []api.Step{
+		{Text: "See what the 4 threads wait for", Command: command},
+		{Text: "Raise the number of threads", Setting: "maxThreads", From: "4", To: "20"},
+	}}}}}}
+	var b bytes.Buffer
+	require.NoError(t, runreport.Text(&b, r, nil, render.TextOptions{Width: 80}))
+	require.Contains(t, b.String(), "1 See what the 4 threads wait for:\n      "+command+"\n")
+	require.Contains(t, b.String(), "2 Raise the number of threads: maxThreads 4 → 20\n")
+}
+
+func TestRunbook(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, render.Runbook(&b, &causes.Runbook{
+		Code: "max_threads", Title: "all threads are busy", Seen: "Requests [wait](a.md) in `Tomcat`.", Vain: "acceptCount.",
+	}, render.TextOptions{}))
+	require.Equal(t, "max_threads: all threads are busy\n\n Seen: Requests wait in Tomcat.\n\n Does not help: acceptCount.\n", b.String())
+}
+
+// Every runbook fits on a screen with the next prompt, and the list names each.
+func TestRunbooks(t *testing.T) {
+	all := diagnosis.Runbooks()
+	var list bytes.Buffer
+	require.NoError(t, render.Runbooks(&list, all, render.TextOptions{}))
+	for i := range all {
+		var b bytes.Buffer
+		require.NoError(t, render.Runbook(&b, &all[i], render.TextOptions{}))
+		require.Contains(t, "\n"+list.String(), "\n "+all[i].Code+" ", all[i].Code)
+		require.NotContains(t, b.String(), "`", all[i].Code)
+		require.LessOrEqual(t, strings.Count(b.String(), "\n"), 23, all[i].Code)
+		for line := range strings.Lines(b.String()) {
+			require.LessOrEqual(t, len([]rune(line)), 81, line)
+		}
 	}
 }

@@ -3,12 +3,15 @@ package watchlist
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -246,4 +249,102 @@ func TestSelection(t *testing.T) {
 	require.True(t, r.MaySelect(listener(home, 80, 0)))
 	require.False(t, r.MaySelect(listener(pod, 80, 0)))
 	require.False(t, r.MayBe(shop, listener(home, 80, 0)))
+}
+
+// Of the namespaces that one owner makes by the thousand as many are followed as there is room for, and
+// another's are among them, whoever came first.
+func TestNamespacesAreBounded(t *testing.T) {
+	discovered := func(id uint64, owner string) *namespace.Namespace {
+		return &namespace.Namespace{ID: id, Discovered: true, Owner: owner}
+	}
+	own := &namespace.Namespace{ID: 1, OfAgent: true}
+	open := []*namespace.Namespace{own, discovered(2, "calm")}
+	come := make(map[netns.ID]resident)
+	for i := range 1000 {
+		come[netns.ID(100+i)] = resident{pid: 100 + i, owner: "greedy"}
+	}
+	come[5000] = resident{pid: 5000, owner: "calm"}
+	stay, left, beyond := bounded(open, come, 10)
+	require.Equal(t, open, stay)
+	require.Empty(t, left)
+	require.Equal(t, 992, beyond)
+	require.Len(t, come, 9)
+	require.Contains(t, come, netns.ID(5000))
+
+	open = []*namespace.Namespace{own}
+	for i := range 10 {
+		open = append(open, discovered(uint64(100+i), "greedy"))
+	}
+	come = map[netns.ID]resident{5000: {owner: "calm"}, 6000: {owner: "greedy"}}
+	stay, left, beyond = bounded(open, come, 10)
+	require.Len(t, stay, 10)
+	require.Equal(t, own, stay[0])
+	require.Equal(t, uint64(109), left[0].ID, "the latest")
+	require.Equal(t, 2, beyond)
+	require.Equal(t, map[netns.ID]resident{5000: {owner: "calm"}}, come)
+}
+
+// Whoever joins an address (SO_REUSEPORT) does not become whose it is, wherever the kernel lists his socket
+// and however full his queue is; of the owner's own cgroup the process in trouble is the one.
+func TestWhoJoinsAnAddressDoesNotOwnIt(t *testing.T) {
+	const honest, worker, hostile = 100, 101, 50 // pids; the hostile one's number is the lowest
+	started := map[int]uint64{honest: 1000, worker: 1001, hostile: 2000}
+	for name, tt := range map[string]struct {
+		members []sockdiag.Listener // the inode is the pid
+		want    int
+	}{
+		"last":                       {[]sockdiag.Listener{{Inode: honest, Cgroup: 7}, {Inode: hostile, Cgroup: 8}}, honest},
+		"first":                      {[]sockdiag.Listener{{Inode: hostile, Cgroup: 8}, {Inode: honest, Cgroup: 7}}, honest},
+		"its queue alone is full":    {[]sockdiag.Listener{{Inode: hostile, Cgroup: 8, RecvQ: 5}, {Inode: honest, Cgroup: 7}}, honest},
+		"the owner's worker's is":    {[]sockdiag.Listener{{Inode: hostile, Cgroup: 8}, {Inode: honest, Cgroup: 7}, {Inode: worker, Cgroup: 7, RecvQ: 5}}, worker},
+		"a kernel without cgroups":   {[]sockdiag.Listener{{Inode: honest}, {Inode: worker, RecvQ: 5}}, worker},
+		"one whose process is known": {[]sockdiag.Listener{{Inode: 9, RecvQ: 5}, {Inode: honest}}, honest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &owners{byInode: make(map[uint32]owner.Process)}
+			for pid, start := range started {
+				o.byInode[uint32(pid)] = owner.Process{PID: pid, StartTime: start}
+			}
+			c := &Candidate{Listening: facts.Listening{Members: tt.members}}
+			o.assign(c)
+			require.Equal(t, tt.want, c.Owner.PID)
+		})
+	}
+	c := &Candidate{Listening: facts.Listening{Members: []sockdiag.Listener{{Inode: 9, RecvQ: 5}}}}
+	(&owners{}).assign(c)
+	require.Nil(t, c.Owner)
+}
+
+func TestShares(t *testing.T) {
+	many := make([]Claimant, 100)
+	for i := range many {
+		many[i].NetNS = 1
+	}
+	spread := make([]Claimant, 100) // one in each namespace, all of one owner
+	for i := range spread {
+		spread[i] = Claimant{Owner: "a", NetNS: uint64(i)}
+	}
+	keptSpread := slices.Clone(spread)
+	for i := range keptSpread {
+		keptSpread[i].Watched = true
+	}
+	for name, tt := range map[string]struct {
+		claimants []Claimant
+		limit     int
+		want      []int
+	}{
+		"none":                      {nil, 3, []int{}},
+		"room for all":              {[]Claimant{{NetNS: 1}, {NetNS: 1}}, 3, []int{0, 1}},
+		"one namespace is greedy":   {append(append([]Claimant{}, many...), Claimant{NetNS: 2}, Claimant{NetNS: 3}), 5, []int{0, 1, 2, 100, 101}},
+		"explicit ones come first":  {append(append([]Claimant{}, many...), Claimant{NetNS: 1, Explicit: true}, Claimant{NetNS: 2}), 2, []int{0, 100}},
+		"all explicit":              {[]Claimant{{NetNS: 1, Explicit: true}, {NetNS: 1, Explicit: true}, {NetNS: 2, Explicit: true}}, 2, []int{0, 1}},
+		"what is watched stays":     {[]Claimant{{NetNS: 1}, {NetNS: 1, Watched: true}, {NetNS: 2}}, 2, []int{1, 2}},
+		"new namespaces are heard":  {[]Claimant{{NetNS: 1, Watched: true}, {NetNS: 1, Watched: true}, {NetNS: 2}}, 2, []int{0, 2}},
+		"watched namespaces before": {[]Claimant{{NetNS: 1}, {NetNS: 2, Watched: true}, {NetNS: 3, Watched: true}}, 2, []int{1, 2}},
+		"one owner has many":        {append(slices.Clone(spread), Claimant{Owner: "b", NetNS: 200}, Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 100, 101}},
+		"and was there first":       {append(slices.Clone(keptSpread), Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 2, 100}},
+		"no room":                   {[]Claimant{{NetNS: 1}}, 0, []int{}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, Shares(tt.claimants, tt.limit)) })
+	}
 }

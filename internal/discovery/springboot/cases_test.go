@@ -12,9 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/discovery/springboot/launch"
-	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
-
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/jvmtest"
 )
 
 // binderCase is a case of testdata/binder/cases.json.
@@ -207,5 +206,13 @@ func compareConnector(t *testing.T, s Settings, want map[string]string) {
 		require.NoError(t, err)
 		require.NotNil(t, got, name)
 		require.Equal(t, time.Duration(millis)*time.Millisecond, got.Value, name)
+	}
+}
+
+// processIn is a process whose working directory is dir.
+func processIn(dir string, args ...string) launch.Process {
+	return launch.Process{
+		Args: args, Env: map[string]string{}, EnvKnown: true,
+		Open: jvmtest.Dir(dir).Open, ReadDir: jvmtest.Dir(dir).ReadDir,
 	}
 }

@@ -1,7 +1,12 @@
 package reader
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,7 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
+	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/hsperf"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
@@ -118,4 +125,53 @@ func jvmOf(tb testing.TB, pid int) func() (*hsperf.File, error) {
 		defer h.Close()
 		return hsperf.Open(h)
 	}
+}
+
+// Why a JVM's counters are missing is said, once its examination has ended.
+func TestWhyThereAreNoCounters(t *testing.T) {
+	process := func(comm string) *model.Process { return &model.Process{PID: 7, Comm: comm} }
+	read := func(comm string, err error) []model.Unavailable {
+		var m processReader
+		var miss facts.Missing
+		m.readJVM(func() (*hsperf.File, error) { return nil, err }, time.Now(), process(comm), "as root", &miss)
+		return miss.List
+	}
+	for _, comm := range []string{"java", "jsvc", "jsvc.exec"} {
+		require.Empty(t, read(comm, discovery.ErrUnexamined))
+		require.Equal(t, []model.Unavailable{noPerfData(7)}, read(comm, hsperf.ErrNoPerfData))
+		require.Equal(t, []model.Unavailable{{What: "JVM counters (hsperfdata) of pid 7", Why: "permission denied", How: "as root"}}, read(comm, fs.ErrPermission))
+		require.Equal(t, []model.Unavailable{{What: "JVM counters (hsperfdata) of pid 7", Why: "broken"}}, read(comm, errors.New("broken")))
+	}
+	require.Empty(t, read("nginx", errors.New("nobody asks")))
+}
+
+// TestLongStarvedOfCPU: while another program takes all of its CPU, the acceptor
+// that a connection woke does not get to run.
+func TestLongStarvedOfCPU(t *testing.T) {
+	needServers(t)
+	javas := javas(t)
+	s := start(t, javas[len(javas)-1], "10.1.59", nil)
+	r := s.open(t, plain)
+	s.settles(t, plain, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
+
+	hog := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+	require.NoError(t, hog.Start())
+	defer func() {
+		_ = hog.Process.Kill()
+		_ = hog.Wait()
+	}()
+	var one unix.CPUSet
+	one.Set(0)
+	require.NoError(t, unix.SchedSetaffinity(hog.Process.Pid, &one))
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(s.pid) + "/task/*")
+	require.NoError(t, err)
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(filepath.Base(task))
+		require.NoError(t, err)
+		_ = unix.SchedSetaffinity(tid, &one) // it may have ended
+		_ = unix.SchedSetAttr(tid, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+	}
+	stop := s.visits(t, plain)
+	defer stop()
+	s.settles(t, plain, r, model.CauseCPUSaturated, evidence.StrengthProcess)
 }

@@ -3,8 +3,11 @@ package lab
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
 )
 
 // snapshotSchema is where `make prove PROOF=lab` finds it.
@@ -24,4 +27,12 @@ func conforms(schemaFile string, document []byte) error {
 		return fmt.Errorf("lab: document: %w", err)
 	}
 	return nil
+}
+
+func TestConforms(t *testing.T) {
+	t.Chdir("../../..")
+	document, err := os.ReadFile("internal/render/testdata/a5_clients.json")
+	require.NoError(t, err)
+	require.NoError(t, conforms(snapshotSchema, document))
+	require.ErrorContains(t, conforms(snapshotSchema, []byte(`{"schema": "tcpdiag.snapshot/v1", "listeners": 7}`)), "listeners")
 }
