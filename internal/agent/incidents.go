@@ -23,19 +23,6 @@ func newRecorder(s Observer, ledger *shares.Ledger, o Options) *incident.Recorde
 	})
 }
 
-// withIncidents adds the state of the recording to what is exported.
-func withIncidents(r *incident.Recorder, snapshot func() *model.Snapshot) func() *model.Snapshot {
-	return func() *model.Snapshot {
-		s := snapshot()
-		if s == nil {
-			return nil
-		}
-		published := *s
-		published.Self.Incidents = new(r.State())
-		return &published
-	}
-}
-
 // incidents answers requests for recordings.
 type incidents struct {
 	recorder *incident.Recorder

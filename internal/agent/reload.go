@@ -81,19 +81,6 @@ func (r *reloader) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// withState adds the result of the last reload to the snapshot that is exported.
-func (r *reloader) withState(snapshot func() *model.Snapshot) func() *model.Snapshot {
-	return func() *model.Snapshot {
-		s := snapshot()
-		if s == nil {
-			return nil
-		}
-		published := *s
-		published.Self.Config = r.state.Load()
-		return &published
-	}
-}
-
 // serve answers POST /-/reload.
 func (r *reloader) serve(enabled bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
