@@ -189,7 +189,10 @@ func headline(l *api.RunListener) string {
 	case model.StatusSaturated.String():
 		return "Clients waited on " + at
 	case model.StatusWarning.String():
-		return "Nearly full: " + at
+		if model.Cause(l.Cause).IsLimit() {
+			return "Nearly full: " + at
+		}
+		return "Warning: " + at
 	}
 	return "OK: " + at
 }

@@ -54,6 +54,16 @@ const (
 	CauseAcceptQueue Cause = "accept_queue"
 )
 
+// IsLimit reports whether a warning of the cause is of a limit that is near: that of another, or of none, is of
+// what fails already.
+func (c Cause) IsLimit() bool {
+	switch c {
+	case CauseOpenFiles, CauseEphemeralPorts, CauseMaxConnections, CauseKeepAliveIdle, CauseMaxThreads, CauseExecutorQueue, CauseSlowAccept, CauseAcceptQueue:
+		return true
+	}
+	return false
+}
+
 // DropCauses are the causes a dropped packet can be attributed to.
 func DropCauses() []Cause {
 	return []Cause{

@@ -70,7 +70,10 @@ func headline(l *model.Listener) string {
 		if !l.Listening() {
 			return "Nothing listens here on " + at
 		}
-		return "Soon full: " + at
+		if l.Verdict.Cause.IsLimit() {
+			return "Soon full: " + at
+		}
+		return "Warning: " + at
 	}
 	return "OK: " + at
 }

@@ -47,8 +47,18 @@ func TestAnswerOnThePage(t *testing.T) {
 	require.Regexp(t, `(?s)got no answer\..*<b>Why</b>.*Do, in this order.*<b>Not</b>`, body, "in the order of all surfaces")
 }
 
-// A link is by port and process: another process on the port, or none, is what it was
-// saved for, another server's page is not.
+// A warning is not always of a limit.
+func TestHeadlineOfAWarning(t *testing.T) {
+	l := losing()
+	l.Verdict.Status = model.StatusWarning
+	for cause, want := range map[model.Cause]string{
+		model.CauseOpenFiles: "Soon full: :8080", model.CauseSlowAccept: "Soon full: :8080", model.CauseNotReading: "Warning: :8080", model.CauseNone: "Warning: :8080",
+	} {
+		l.Verdict.Cause = cause
+		require.Equal(t, want, headline(&l), cause)
+	}
+}
+
 // "10" at the end of one line and "s." alone on the next is read twice.
 func TestNoLineEndsBeforeAUnit(t *testing.T) {
 	for text, want := range map[string]string{
@@ -59,6 +69,8 @@ func TestNoLineEndsBeforeAUnit(t *testing.T) {
 	}
 }
 
+// A link is by port and process: another process on the port, or none, is what it was
+// saved for, another server's page is not.
 func TestLinksOutliveTheServer(t *testing.T) {
 	was := losing()
 	link := permalink(&was)
