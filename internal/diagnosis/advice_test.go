@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -270,4 +271,16 @@ func TestStepsThatLetThemIn(t *testing.T) {
 	require.Equal(t, "10.0.0.2", elsewhere("127.0.0.1:8080", "10.0.0.2:8080", 0))
 	require.Equal(t, "0.0.0.0", elsewhere("127.0.0.1:8080", "10.0.0.2:8080", 5), "and those that are let in still are")
 	require.Equal(t, "::", elsewhere("0.0.0.0:8080", "[::1]:8080", 0))
+}
+
+// A time that is advised can be pasted: Spring Boot reads "5s" and not "5 s", a Connector milliseconds.
+func TestTimesAreWrittenAsTheServerReadsThem(t *testing.T) {
+	for framework, want := range map[string][3]string{
+		"spring-boot": {"server.tomcat.keep-alive-timeout", "1500ms", "5s"}, "": {"keepAliveTimeout", "1500", "5000"},
+	} {
+		s := &symptoms.Symptoms{Pair: reading.Pair{Now: &model.Listener{Connector: &model.Connector{Framework: framework}}}}
+		in := &model.Setting[time.Duration]{Value: 1500 * time.Millisecond}
+		step := advice.KeepAliveSetting().ChangeTime(s, in, "End idle connections sooner", 5*time.Second)
+		require.Equal(t, want, [3]string{step.Setting, step.From, step.To})
+	}
 }

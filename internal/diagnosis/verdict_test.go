@@ -152,6 +152,7 @@ func requireAnswer(t *testing.T, v model.Verdict) {
 		require.False(t, strings.HasSuffix(s.Text, "."), s.Text)
 		if s.Setting != "" {
 			require.NotEqual(t, s.From, s.To, "%s: the value in force", s.Setting)
+			require.NotRegexp(t, `^[\d,.]+ [a-z]+$`, s.To, "%s: as it is typed", s.Setting)
 		}
 	}
 }

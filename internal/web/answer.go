@@ -19,7 +19,7 @@ type answerView struct {
 }
 
 // stepView is one action. Copy is what its button copies: a command, or a setting as it
-// is written in a file of properties; "" where there is nothing to copy.
+// is written in a file of properties, or in server.xml; "" where there is nothing to copy.
 type stepView struct {
 	Text, Copy, Now, Effect string
 }
@@ -43,6 +43,9 @@ func newStep(s model.Step) stepView {
 	}
 	if v.Copy == "" {
 		v.Copy = s.Setting + "=" + s.To
+		if first := s.Setting[0]; !strings.Contains(s.Setting, ".") && 'a' <= first && first <= 'z' { // a Connector's attribute
+			v.Copy = s.Setting + `="` + s.To + `"`
+		}
 		if strings.Contains(s.Setting, " ") { // no name that stands in a file
 			v.Copy, v.Text = "", v.Text+": "+s.Setting+" "+s.To
 		}

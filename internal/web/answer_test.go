@@ -59,6 +59,17 @@ func TestHeadlineOfAWarning(t *testing.T) {
 	}
 }
 
+// What is copied can be pasted where it is set.
+func TestSettingsAreCopiedAsTheyAreWritten(t *testing.T) {
+	for want, step := range map[string]model.Step{
+		"server.tomcat.threads.max=20": {Setting: "server.tomcat.threads.max", To: "20"}, `maxThreads="20"`: {Setting: "maxThreads", To: "20"},
+		"LimitNOFILE=50": {Setting: "LimitNOFILE", To: "50"}, "sysctl -w net.core.somaxconn=50": {Setting: "net.core.somaxconn", To: "50", Command: "sysctl -w net.core.somaxconn=50"},
+		"": {Setting: "CPU limit", To: "2"},
+	} {
+		require.Equal(t, want, newStep(step).Copy)
+	}
+}
+
 // "10" at the end of one line and "s." alone on the next is read twice.
 func TestNoLineEndsBeforeAUnit(t *testing.T) {
 	for text, want := range map[string]string{

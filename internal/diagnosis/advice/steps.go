@@ -48,17 +48,29 @@ func (set Setting) Change(s *symptoms.Symptoms, in *model.Setting[int], text str
 	return step
 }
 
-// ChangeTime is the same for a timeout.
+// ChangeTime is the same for a timeout, as it is written where this server is configured: "5 s" would not be read.
 func (set Setting) ChangeTime(s *symptoms.Symptoms, in *model.Setting[time.Duration], text string, to time.Duration) model.Step {
-	step := model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), To: phrase.Seconds(to)}
+	step := model.Step{Text: text, Setting: set.Name(s.Now), File: FoundIn(in), To: written(s.Now, to)}
 	switch {
 	case in == nil:
 	case in.Value <= 0:
 		step.From = "never"
 	default:
-		step.From = phrase.Seconds(in.Value)
+		step.From = written(s.Now, in.Value)
 	}
 	return step
+}
+
+// written is a time in a configuration: Spring Boot's with its unit, the Connector's in milliseconds.
+func written(l *model.Listener, d time.Duration) string {
+	ms := strconv.FormatInt(d.Milliseconds(), 10)
+	switch c := l.Connector; {
+	case c == nil || c.Framework != "spring-boot":
+		return ms
+	case d%time.Second == 0:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	return ms + "ms"
 }
 
 // FoundIn is where a value is to be changed: nowhere yet if it is a default, and not where
