@@ -197,16 +197,18 @@ func (o *demoOptions) watch(port uint16) (*schedule.Scheduler, error) {
 }
 
 // freeAddress is the wanted address, or any free port of its host when it is
-// taken: the demo should not fail because an agent runs already.
+// taken, or 0: the demo should not fail because an agent runs already, and says where its own is.
 func freeAddress(ctx context.Context, wanted string) string {
 	var lc net.ListenConfig
-	if l, err := lc.Listen(ctx, "tcp", wanted); err == nil {
-		_ = l.Close()
-		return wanted
-	}
-	host, _, err := net.SplitHostPort(wanted)
+	host, port, err := net.SplitHostPort(wanted)
 	if err != nil {
 		return wanted
+	}
+	if l, err := lc.Listen(ctx, "tcp", wanted); err == nil {
+		_ = l.Close()
+		if port != "0" {
+			return wanted
+		}
 	}
 	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -219,16 +221,16 @@ func freeAddress(ctx context.Context, wanted string) string {
 func (o *demoOptions) introduce(w io.Writer, server netip.AddrPort, address string) {
 	room := o.server.MaxConnections + o.server.AcceptCount + 1
 	fmt.Fprintf(w, `An HTTP server that admits like Tomcat listens on %s:
-  maxThreads %d, maxConnections %d, acceptCount %d; a request takes %v.
+  maxThreads %d, maxConnections %d, acceptCount %d; a request takes %s.
 There is room for %d + %d + 1 = %d clients (the "one" is the kernel's).
-%d come within %v, and give up when they are not connected after %v.
+%d come within %s s, and give up when they are not connected after %s.
 
 While it runs, in another terminal:
   tcpdiag snapshot --port %d --max-connections %d --max-threads %d
   curl http://%s/metrics        (its page: http://%s/)
 
-`, server, o.server.MaxThreads, o.server.MaxConnections, o.server.AcceptCount, o.server.ServiceTime,
-		o.server.MaxConnections, o.server.AcceptCount, room, o.clients, demoArrival, demoConnectTimeout,
+`, server, o.server.MaxThreads, o.server.MaxConnections, o.server.AcceptCount, phrase.Seconds(o.server.ServiceTime),
+		o.server.MaxConnections, o.server.AcceptCount, room, o.clients, phrase.Fraction(demoArrival.Seconds()), phrase.Seconds(demoConnectTimeout),
 		server.Port(), o.server.MaxConnections, o.server.MaxThreads, address, address)
 }
 

@@ -62,7 +62,7 @@ func worse(a, b *model.Snapshot) *model.Snapshot {
 
 func (c *Commentary) line(e Event, snap *model.Snapshot) {
 	if snap == nil || len(snap.Listeners) == 0 || snap.Listeners[0].AcceptQueue == nil {
-		fmt.Fprintf(c.Out, "%4.0fs  (nothing seen yet)\n", e.Elapsed.Seconds())
+		fmt.Fprintf(c.Out, "%3.0f s  (nothing seen yet)\n", e.Elapsed.Seconds())
 		return
 	}
 	l := &snap.Listeners[0]
@@ -74,7 +74,7 @@ func (c *Commentary) line(e Event, snap *model.Snapshot) {
 	if conn := l.Connections; conn != nil {
 		busy, accepted = conn.Phases[model.InService]+conn.Phases[model.Sending], conn.Accepted
 	}
-	fmt.Fprintf(c.Out, "%4.0fs  %s  %s  %s  %s  %6d  %s\n", e.Elapsed.Seconds(),
+	fmt.Fprintf(c.Out, "%3.0f s  %s  %s  %s  %s  %6d  %s\n", e.Elapsed.Seconds(),
 		c.stage(busy, c.Limits.MaxThreads), c.stage(accepted, c.Limits.MaxConnections),
 		c.stage(l.AcceptQueue.Length, l.AcceptQueue.Capacity()),
 		c.loss(7, dropped), e.Clients.Of(OK), c.loss(6, uint64(max(e.Clients.Lost(), 0))))

@@ -74,7 +74,7 @@ func (o Outcomes) Percentile(p float64) time.Duration {
 	return o.Latencies[min(max(rank, 0), len(o.Latencies)-1)]
 }
 
-// String reads "3 ok, 7 connect timeout; latency p50 0.51s, p95 1.52s, max 1.52s".
+// String reads "3 ok, 7 connect timeout; latency p50 0.51 s, p95 1.52 s, max 1.52 s".
 func (o Outcomes) String() string {
 	parts := []string{fmt.Sprintf("%d ok", o.Of(OK))}
 	for kind := ConnectTimeout; kind < numOutcomes; kind++ {
@@ -84,7 +84,7 @@ func (o Outcomes) String() string {
 	}
 	text := strings.Join(parts, ", ")
 	if len(o.Latencies) > 0 {
-		text += fmt.Sprintf("; latency p50 %.2fs, p95 %.2fs, max %.2fs",
+		text += fmt.Sprintf("; latency p50 %.2f s, p95 %.2f s, max %.2f s",
 			o.Percentile(.5).Seconds(), o.Percentile(.95).Seconds(), o.Percentile(1).Seconds())
 	}
 	return text

@@ -24,7 +24,7 @@ func TestOutcomesSayWhatClientsSaw(t *testing.T) {
 	}
 	o.add(Unfinished, 0, nil)
 	c := o.clone()
-	require.Equal(t, "3 ok, 7 connect timeout, 1 unfinished; latency p50 2.00s, p95 3.00s, max 3.00s", c.String())
+	require.Equal(t, "3 ok, 7 connect timeout, 1 unfinished; latency p50 2.00 s, p95 3.00 s, max 3.00 s", c.String())
 	require.Equal(t, 11, c.Total())
 	require.Equal(t, 7, c.Lost())
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 3 * time.Second}, c.Latencies)
