@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
 const schemaDir = "../../docs/schema"
@@ -32,14 +33,7 @@ func schemaOf(t *testing.T, document any) []byte {
 func TestSchemasAreNotStale(t *testing.T) {
 	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}, "fleet": &api.Fleet{}} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(schemaDir, name+".schema.json")
-			want := schemaOf(t, document)
-			if os.Getenv("UPDATE") != "" {
-				require.NoError(t, os.WriteFile(file, want, 0o600))
-			}
-			got, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), string(got), "run UPDATE=1 go test ./internal/api -run Schema")
+			golden.Equal(t, filepath.Join(schemaDir, name+".schema.json"), string(schemaOf(t, document)))
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
 const docs = "../../docs"
@@ -115,13 +116,7 @@ refutations; where neither is had, that is said. The table is drawn from the cat
 			r.Code, cell(r.Title), cell(r.Holds), cell(strings.Join(r.Refuted, "; ")), cell(r.Otherwise), drops)
 	}
 	b.WriteString("\nA cause that drops packets has a series of `tcpdiag_listener_dropped_packets_total`.\n")
-	file := filepath.Join(docs, "causes.md")
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
-	}
-	got, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, b.String(), string(got), "UPDATE=1 go test ./internal/diagnosis -run Table")
+	golden.Equal(t, filepath.Join(docs, "causes.md"), b.String())
 }
 
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

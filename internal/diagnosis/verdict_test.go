@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
 func (s scenario) evidence() symptoms.Input {
@@ -77,12 +77,7 @@ func TestJudgeGolden(t *testing.T) {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", "verdicts.golden")
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), b.String(), "UPDATE=1 writes it: read what changed")
+	golden.Equal(t, path, b.String())
 }
 
 // The answers, likewise.
@@ -94,12 +89,7 @@ func TestAnswerGolden(t *testing.T) {
 		b.WriteByte('\n')
 	}
 	path := filepath.Join("testdata", "answers.golden")
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), b.String(), "UPDATE=1 writes it: read what changed")
+	golden.Equal(t, path, b.String())
 }
 
 func answerText(a model.Answer) string {

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
 func netipLoopback(port uint16) netip.AddrPort {
@@ -69,23 +69,10 @@ func ours(text string) string {
 	return b.String()
 }
 
-// checkGolden compares with testdata/NAME; UPDATE=1 writes it instead.
-func checkGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "UPDATE=1 go test writes it")
-	require.Equal(t, string(want), got)
-}
-
 func TestTextExposition(t *testing.T) {
 	res := scrape(t, handler(fleet(1)), nil)
 	require.Contains(t, res.header.Get("Content-Type"), "text/plain; version=0.0.4")
-	checkGolden(t, "overload.prom", ours(res.body))
+	golden.Equal(t, "testdata/overload.prom", ours(res.body))
 }
 
 func TestOpenMetricsExposition(t *testing.T) {
@@ -93,7 +80,7 @@ func TestOpenMetricsExposition(t *testing.T) {
 	require.Contains(t, res.header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0")
 	got := res.body
 	require.True(t, strings.HasSuffix(got, "# EOF\n"))
-	checkGolden(t, "overload.om", ours(got))
+	golden.Equal(t, "testdata/overload.om", ours(got))
 }
 
 func TestBuildInfo(t *testing.T) {

@@ -2,26 +2,19 @@ package promexport_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/promexport"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
-
-const metricsPage = "../../docs/metrics.md"
 
 // The table in docs/metrics.md is written by UPDATE=1 go test ./internal/promexport.
 func TestMetricsTableIsNotStale(t *testing.T) {
 	want := "# Metrics\n\nGenerated from the code: `UPDATE=1 go test ./internal/promexport -run Table`.\n\n" + metricsTable()
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.WriteFile(metricsPage, []byte(want), 0o600))
-	}
-	got, err := os.ReadFile(metricsPage)
-	require.NoError(t, err)
-	require.Equal(t, want, string(got), "run UPDATE=1 go test ./internal/promexport -run Table")
+	golden.Equal(t, "../../docs/metrics.md", want)
 }
 
 func TestTheTableNamesEveryMetric(t *testing.T) {

@@ -2,27 +2,19 @@ package render_test
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/render"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
-// checkGolden compares with testdata/NAME. UPDATE=1 writes it instead;
-// look at what changed before committing it.
+// checkGolden compares with testdata/NAME.
 func checkGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		require.NoError(t, os.MkdirAll("testdata", 0o755))
-		require.NoError(t, os.WriteFile(path, got, 0o644))
-	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err, "UPDATE=1 go test writes it")
-	require.Equal(t, string(want), string(got))
+	golden.Equal(t, filepath.Join("testdata", name), string(got))
 }
 
 func TestTextGolden(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
 func grouped(t testing.TB, text string) model.Stacks {
@@ -45,13 +46,7 @@ func TestRecordedDumps(t *testing.T) {
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			stacks := grouped(t, string(text))
-			got, golden := lines(&stacks), strings.TrimSuffix(file, ".txt")+".groups"
-			if os.Getenv("UPDATE") != "" {
-				require.NoError(t, os.WriteFile(golden, []byte(got), 0o600))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
+			golden.Equal(t, strings.TrimSuffix(file, ".txt")+".groups", lines(&stacks))
 		})
 	}
 }
