@@ -3,7 +3,6 @@ package hostproc
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,10 +200,7 @@ func TestNetID(t *testing.T) {
 // fakeRoot is a proc in which process 7 has dir for its root.
 func fakeRoot(t *testing.T, dir string) FS {
 	t.Helper()
-	mount := proctest.Fake(t, nil)
-	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
-	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
-	fs, err := NewFS(mount)
+	fs, err := NewFS(proctest.FakeRoot(t, dir))
 	require.NoError(t, err)
 	return fs
 }

@@ -26,25 +26,8 @@ import (
 // accepting is a listener of ours with a thread in accept(2).
 func accepting(tb testing.TB) Listener {
 	tb.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(tb, err)
-	require.NoError(tb, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	require.NoError(tb, unix.Listen(fd, 1))
-	name, err := unix.Getsockname(fd)
-	require.NoError(tb, err)
-	var st unix.Stat_t
-	require.NoError(tb, unix.Fstat(fd, &st))
-	ended := make(chan struct{})
-	go func() {
-		_, _, _ = unix.Accept(fd)
-		close(ended)
-	}()
-	tb.Cleanup(func() {
-		require.NoError(tb, unix.Shutdown(fd, unix.SHUT_RDWR))
-		<-ended
-		require.NoError(tb, unix.Close(fd))
-	})
-	return Listener{PID: os.Getpid(), Port: uint16(name.(*unix.SockaddrInet4).Port), Inode: uint32(st.Ino)}
+	_, port, inode := proctest.Accepting(tb)
+	return Listener{PID: os.Getpid(), Port: port, Inode: inode}
 }
 
 // clock is time that passes when a test says so.

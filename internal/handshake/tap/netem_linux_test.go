@@ -161,8 +161,8 @@ func impaired(t *testing.T, there, back float32) world {
 	}
 	route(t, server, client, near)
 	route(t, clients, addr, far)
-	impair(t, router, "veth0", there)
-	impair(t, router, "veth1", back)
+	router.Impair(t, "veth0", oneWayDelay, there)
+	router.Impair(t, "veth1", oneWayDelay, back)
 	return world{server: server, clients: clients, addr: addr}
 }
 
@@ -211,20 +211,4 @@ func impairedClients(t *testing.T) int {
 		return n
 	}
 	return 300
-}
-
-// impair lets a device's packets leave late, and loses some.
-func impair(t *testing.T, ns *nettest.NS, device string, percent float32) {
-	ns.Do(func() {
-		link, err := netlink.LinkByName(device)
-		require.NoError(t, err)
-		at := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
-		err = netlink.QdiscAdd(netlink.NewNetem(at, netlink.NetemQdiscAttrs{
-			Latency: uint32(oneWayDelay.Microseconds()), Loss: percent, Limit: 10_000,
-		}))
-		if errors.Is(err, unix.ENOENT) {
-			t.Skip("this kernel has no netem (sch_netem)")
-		}
-		require.NoError(t, err)
-	})
 }

@@ -189,7 +189,7 @@ func TestFindPerfDataRefuses(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "tmp/hsperfdata_fifo/1"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "tmp/hsperfdata_link"), 0o700))
 	require.NoError(t, os.Symlink("/tmp/hsperfdata_good/1", filepath.Join(dir, "tmp/hsperfdata_link/1")))
-	fs := fakeRoot(t, dir)
+	fs := hostfs.At(t, proctest.FakeRoot(t, dir))
 	us := hostproc.Process{PID: 7, NSpid: []int{7, 1}, UIDs: [4]uint32{uint32(os.Getuid())}}
 	listed := nettest.Opens(t, filepath.Join(dir, "tmp"))
 	root, err := fs.OpenRoot(7, "root", hostproc.Agent)

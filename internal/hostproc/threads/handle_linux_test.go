@@ -3,7 +3,6 @@ package threads
 import (
 	"math"
 	"os"
-	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -33,36 +32,9 @@ func TestCallNumbers(t *testing.T) {
 	require.Equal(t, unix.SYS_CLOCK_NANOSLEEP, numbers.clockNanosleep)
 }
 
-// acceptThread is a thread of ours in accept(2), and its socket's inode.
-func acceptThread(t *testing.T) (tid int, port uint16, inode uint32) {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	require.NoError(t, unix.Listen(fd, 1))
-	name, err := unix.Getsockname(fd)
-	require.NoError(t, err)
-	var st unix.Stat_t
-	require.NoError(t, unix.Fstat(fd, &st))
-	started, ended := make(chan int), make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // or it may be another thread that accepts
-		started <- unix.Gettid()
-		_, _, _ = unix.Accept(fd)
-		close(ended)
-	}()
-	tid = <-started
-	t.Cleanup(func() {
-		require.NoError(t, unix.Shutdown(fd, unix.SHUT_RDWR))
-		<-ended
-		require.NoError(t, unix.Close(fd))
-	})
-	return tid, uint16(name.(*unix.SockaddrInet4).Port), uint32(st.Ino)
-}
-
 func TestFindAcceptorInAccept(t *testing.T) {
 	fs := hostfs.Real(t)
-	tid, port, inode := acceptThread(t)
+	tid, port, inode := proctest.Accepting(t)
 	require.Eventually(t, func() bool {
 		found, err := FindAcceptor(fs, os.Getpid(), port, inode, nil)
 		return err == nil && found == tid
@@ -75,7 +47,7 @@ func TestFindAcceptorInAccept(t *testing.T) {
 
 func TestKeptThread(t *testing.T) {
 	fs := hostfs.Real(t)
-	tid, _, _ := acceptThread(t)
+	tid, _, _ := proctest.Accepting(t)
 	kept, err := OpenHandle(fs, os.Getpid(), tid)
 	require.NoError(t, err)
 	defer kept.Close()

@@ -77,8 +77,8 @@ func run(t testing.TB, s shape) *result {
 		addr, _ = nettest.Veth(t, server, crowdNS)
 	}
 	if s.delay > 0 {
-		impair(t, server, s.delay, s.loss)
-		impair(t, crowdNS, s.delay, s.loss)
+		server.Impair(t, "veth0", s.delay, s.loss)
+		crowdNS.Impair(t, "veth0", s.delay, s.loss)
 		resolve(t, crowdNS, addr, 4*s.delay)
 	}
 	server.Sysctl(t, "net.ipv4.tcp_syncookies", strconv.Itoa(s.cookies))

@@ -1,10 +1,12 @@
 package nettest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -71,4 +73,19 @@ func VethIPv6(tb testing.TB, a, b *NS) (addrA, addrB netip.Addr) {
 		})
 	}
 	return addrs[0], addrs[1]
+}
+
+// Impair lets the packets of a device of a namespace leave late, and loses some.
+func (ns *NS) Impair(t testing.TB, device string, delay time.Duration, percent float32) {
+	t.Helper()
+	ns.Do(func() {
+		link, err := netlink.LinkByName(device)
+		require.NoError(t, err)
+		at := netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT}
+		err = netlink.QdiscAdd(netlink.NewNetem(at, netlink.NetemQdiscAttrs{Latency: uint32(delay.Microseconds()), Loss: percent, Limit: 10_000}))
+		if errors.Is(err, unix.ENOENT) {
+			t.Skip("this kernel has no netem (sch_netem)")
+		}
+		require.NoError(t, err)
+	})
 }

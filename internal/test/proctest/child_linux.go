@@ -187,3 +187,30 @@ func Run(t testing.TB, cmd *exec.Cmd) {
 		_ = cmd.Wait()
 	})
 }
+
+// Accepting is a thread of ours in accept(2), and its listener's port and inode.
+func Accepting(t testing.TB) (tid int, port uint16, inode uint32) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	require.NoError(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	require.NoError(t, unix.Listen(fd, 1))
+	name, err := unix.Getsockname(fd)
+	require.NoError(t, err)
+	var st unix.Stat_t
+	require.NoError(t, unix.Fstat(fd, &st))
+	started, ended := make(chan int), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // or it may be another thread that accepts
+		started <- unix.Gettid()
+		_, _, _ = unix.Accept(fd)
+		close(ended)
+	}()
+	tid = <-started
+	t.Cleanup(func() {
+		require.NoError(t, unix.Shutdown(fd, unix.SHUT_RDWR))
+		<-ended
+		require.NoError(t, unix.Close(fd))
+	})
+	return tid, uint16(name.(*unix.SockaddrInet4).Port), uint32(st.Ino)
+}

@@ -19,6 +19,15 @@ func Fake(t *testing.T, files map[string]string) string {
 	return dir
 }
 
+// FakeRoot is one in which process 7 has dir for its root.
+func FakeRoot(t *testing.T, dir string) string {
+	t.Helper()
+	mount := Fake(t, nil)
+	require.NoError(t, os.Mkdir(filepath.Join(mount, "7"), 0o700))
+	require.NoError(t, os.Symlink(dir, filepath.Join(mount, "7", "root")))
+	return mount
+}
+
 // WriteTree writes files into a folder.
 func WriteTree(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
