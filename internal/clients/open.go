@@ -211,13 +211,16 @@ func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
 	}
 	_ = t.listening(func(l *sockdiag.Listener) error { // without them, its own are followed
 		a := l.Address().Addr()
-		if forwards := a.Is4() && forwards4 || a.Is6() && forwards6; !forwards && a.IsGlobalUnicast() {
+		if forwards := a.Is4() && forwards4 || a.Is6() && forwards6; !forwards && a.IsGlobalUnicast() && len(out) < mostAddresses {
 			out = append(out, netip.PrefixFrom(a, a.BitLen()))
 		}
 		return nil
 	})
 	return out, nil
 }
+
+// mostAddresses bounds those of a namespace: IP_FREEBIND lets anybody listen on any.
+const mostAddresses = 4096
 
 // Close ends the tap and lets the namespace go.
 func (t *namespaceTap) Close() error { return errors.Join(t.Tap.Close(), t.release()) }

@@ -14,6 +14,7 @@ import (
 type dump struct {
 	found   []sockdiag.Listener  // reused
 	sockets []losses.SocketDrops // found, once it is known whose they are; likewise
+	crowd   crowd
 
 	forget  func()
 	collect func(*sockdiag.Listener) error
@@ -41,6 +42,11 @@ func (s *sampler) takeListener(l *sockdiag.Listener) error {
 
 // dumpAll dumps all listeners with their drop counters, unwatched ones too.
 func (s *sampler) dumpAll() error {
+	s.dump.crowd.most = s.crowds.most(s.id)
+	defer func() {
+		s.crowds.note(s.id, s.dump.crowd.total)
+		s.dump.crowd.end()
+	}()
 	for range 2 { // see dumpWatched
 		s.watches.resetSeen()
 		s.dump.forget()
@@ -54,17 +60,20 @@ func (s *sampler) dumpAll() error {
 	return nil
 }
 
-// collectListener is dumpAll's callback. What is listed listens, though a
+// collectListener is dumpAll's callback. Of too many those are left out that are neither watched nor asked for. What is listed listens, though a
 // sample may have found it closed: a server can stop listening and start again
 // on the same socket.
 func (s *sampler) collectListener(l *sockdiag.Listener) error {
+	kept := s.dump.crowd.admits(l.UID, len(s.dump.found))
 	if m := s.watches.member(l.Inode); m != nil {
-		m.seen = true
+		kept, m.seen = true, true
 		if m.closed {
 			m.hear(l)
 		}
 	}
-	s.dump.found = append(s.dump.found, *l)
+	if kept || s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
+		s.dump.found = append(s.dump.found, *l)
+	}
 	return nil
 }
 
@@ -77,6 +86,7 @@ func (s *sampler) takeDump() {
 		}
 	}
 	s.dump.sockets = s.dump.sockets[:0]
+	s.facts.unread = s.dump.crowd.total - len(s.dump.found)
 	s.facts.bound = s.facts.bound[:0]
 	for i := range s.dump.found {
 		l := &s.dump.found[i]
@@ -88,7 +98,10 @@ func (s *sampler) takeDump() {
 
 // forgetListeners is also called when the kernel cuts a dump short and it starts
 // again.
-func (s *sampler) forgetListeners() { s.dump.found = s.dump.found[:0] }
+func (s *sampler) forgetListeners() {
+	s.dump.found = s.dump.found[:0]
+	s.dump.crowd.begin()
+}
 
 // stands reports whether a socket is in the latest dump.
 func (s *sampler) stands(inode uint32) bool {

@@ -13,6 +13,7 @@ type rarely struct {
 	sysctlAt time.Time
 	// sysctlErr is why it could not be read again: it is of sysctlAt still.
 	sysctlErr error
+	unread    int // listeners
 	sockstat  map[string]int
 	devices   map[uint32]string // interface names by index: replaced, never changed
 	devicesAt time.Time

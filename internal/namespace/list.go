@@ -126,6 +126,13 @@ func newWatch(a *losses.Account, members []sockdiag.Listener) watch {
 	return w
 }
 
+// Unread is how many listeners the latest list has left out, as there are too many.
+func (n *Namespace) Unread() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.facts.unread
+}
+
 // Readings are those of all watched listeners.
 func (n *Namespace) Readings() []facts.Sampled {
 	n.mu.Lock()

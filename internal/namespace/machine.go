@@ -27,6 +27,7 @@ type Shared struct {
 	turn       sync.Mutex
 	fast, slow sockdiag.Buffer
 	away       atomic.Int64
+	crowds     crowds
 	fronts     atomic.Int32 // namespaces whose rules are read
 }
 

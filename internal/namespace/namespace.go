@@ -43,7 +43,7 @@ type Namespace struct {
 func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *Namespace {
 	return &Namespace{
 		ID: id, Net: net, Served: make(map[uint16]bool),
-		shared: shared, sampler: newSampler(id, kernel, window),
+		shared: shared, sampler: newSampler(id, kernel, &shared.crowds, window),
 	}
 }
 
@@ -134,6 +134,7 @@ func (n *Namespace) Leave(now time.Time) []*losses.Account {
 	}
 	n.closed = true
 	n.mu.Unlock()
+	n.crowds.note(n.id, 0)
 	n.shared.turn.Unlock()
 	_ = n.Close() // nothing can be done about it
 	return out
@@ -148,5 +149,6 @@ func (n *Namespace) Close() error {
 	n.mu.Lock()
 	n.closed = true
 	n.mu.Unlock()
+	n.crowds.note(n.id, 0)
 	return n.kernel.Close()
 }

@@ -57,6 +57,7 @@ type fast struct {
 type sampler struct {
 	id     uint64
 	kernel Kernel
+	crowds *crowds
 
 	mu      sync.Mutex
 	expects func(model.ListenerID) bool // sure to be watched once it listens
@@ -72,9 +73,9 @@ type sampler struct {
 
 // newSampler makes the callbacks values once: a closure a tick would be garbage
 // a tick.
-func newSampler(id uint64, kernel Kernel, window time.Duration) *sampler {
+func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) *sampler {
 	s := &sampler{
-		id: id, kernel: kernel, books: losses.NewBooks(window), counters: make(model.Counters, 24),
+		id: id, kernel: kernel, crowds: crowds, books: losses.NewBooks(window), counters: make(model.Counters, 24),
 		expects: func(model.ListenerID) bool { return false },
 	}
 	s.dump.forget, s.dump.collect, s.dump.take, s.fast.answer = s.forgetListeners, s.collectListener, s.takeListener, s.answered

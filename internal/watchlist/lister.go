@@ -16,6 +16,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
@@ -142,6 +143,7 @@ func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration)
 // listeners takes a checkpoint of every namespace.
 func (r *listing) listeners() error {
 	var errs []error
+	crowded := 0
 	for _, n := range r.Lister.Namespaces.All {
 		listed, err := n.List(r.At)
 		if err != nil {
@@ -151,6 +153,16 @@ func (r *listing) listeners() error {
 			continue
 		}
 		r.all = append(r.all, candidates(listed)...)
+		if unread := n.Unread(); unread > 0 {
+			r.Omitted += unread
+			crowded++
+		}
+	}
+	if crowded > 0 {
+		r.miss.Add(model.Unavailable{
+			What: phrase.Count(r.Omitted, "listener") + " of " + phrase.Count(crowded, "network namespace"),
+			Why:  "there are too many to be read; those that are watched or named by --port are",
+		})
 	}
 	if len(errs) > 0 && len(errs) == len(r.Lister.Namespaces.All) {
 		return errors.Join(errs...)
@@ -245,7 +257,7 @@ func (r *listing) selectWatched() {
 		r.Notes = append(r.Notes, note)
 	}
 	if most := r.opt.MaxListeners; most > 0 && len(kept) > most {
-		r.Omitted = len(kept) - most
+		r.Omitted += len(kept) - most
 		kept = r.fairShares(kept, most)
 	}
 	r.watch(kept)

@@ -1,0 +1,101 @@
+package namespace
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// mostListeners is how many listeners of all namespaces together are read, beside those that are watched or asked for: a process
+	// can have as many as it may open files, which in a container is often a million.
+	mostListeners = 8192
+	// leastListeners are read of each namespace, however many there are.
+	leastListeners = 20
+	// mostUsers is how many users' listeners are counted apart; those of all others are one's.
+	mostUsers = 1024
+)
+
+// crowds are how many listeners each namespace has, by which they share what is read. They are for who has the turn.
+type crowds struct {
+	of  map[uint64]int
+	all int
+}
+
+// most is how many of a namespace are read now: as many as there is room for, or an equal share.
+func (c *crowds) most(id uint64) int {
+	before := c.of[id]
+	if room := mostListeners - (c.all - before); room > max(before, mostListeners/2) {
+		return room
+	}
+	counts := []int{math.MaxInt}
+	for other, n := range c.of {
+		if other != id {
+			counts = append(counts, n)
+		}
+	}
+	return max(leastListeners, level(counts, mostListeners))
+}
+
+// note takes in how many it has; none when it is left.
+func (c *crowds) note(id uint64, n int) {
+	if c.of == nil {
+		c.of = make(map[uint64]int)
+	}
+	c.all += n - c.of[id]
+	if c.of[id] = n; n == 0 {
+		delete(c.of, id)
+	}
+}
+
+// level is what none of them may have more of, so that all of them together, who have more, have no more than that.
+func level(counts []int, most int) int {
+	slices.Sort(counts)
+	for i, n := range counts {
+		if equal := most / (len(counts) - i); n > equal {
+			return equal
+		}
+		most -= n
+	}
+	return most
+}
+
+// crowd is what a dump keeps of a namespace's listeners.
+type crowd struct {
+	most  int            // that are kept
+	each  int            // of one user; 0 where all of the dump before were kept
+	total int            // that there are
+	users map[uint32]int // of these, by user
+}
+
+// begin begins a dump.
+func (c *crowd) begin() {
+	c.total = 0
+	clear(c.users)
+}
+
+// admits counts one of a user, and reports whether it is kept beside the others.
+func (c *crowd) admits(user uint32, others int) bool {
+	if c.users == nil {
+		c.users = make(map[uint32]int)
+	}
+	if _, known := c.users[user]; !known && len(c.users) >= mostUsers {
+		user = ^uint32(0) // nobody's
+	}
+	c.total++
+	c.users[user]++
+	if c.each == 0 {
+		return others < c.most
+	}
+	return others < 2*c.most && c.users[user] <= c.each // what is watched is of somebody's share, too
+}
+
+// end sets what is kept of a user's the next time.
+func (c *crowd) end() {
+	if c.each = 0; c.total > c.most {
+		var counts []int
+		for _, n := range c.users {
+			counts = append(counts, n)
+		}
+		c.each = level(counts, c.most)
+	}
+}
