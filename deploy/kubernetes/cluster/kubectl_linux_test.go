@@ -21,19 +21,7 @@ import (
 
 // TestKubectl overloads a Tomcat in a distroless pod under restricted, and asks why, with
 // kubectl tcpdiag in each of its three ways, as users who may no more than each way's Role.
-func TestKubectl(t *testing.T) {
-	switch {
-	case os.Getenv(enable) == "":
-		t.Skip(whySkipped)
-	case os.Geteuid() != 0:
-		t.Skip("a kubelet needs root")
-	case os.Getenv(inside) == "":
-		again(t)
-	default:
-		isolate(t)
-		testKubectl(t, os.Getenv(inside))
-	}
-}
+func TestKubectl(t *testing.T) { onNode(t, again, testKubectl) }
 
 const shop = `
 apiVersion: v1

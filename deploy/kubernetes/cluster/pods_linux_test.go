@@ -18,19 +18,7 @@ import (
 
 // TestPods has fifty pods of twelve workloads on a real node, whose names its agent says: at their
 // start, while they are replaced as fast as the kubelet can, and beside pods that lie.
-func TestPods(t *testing.T) {
-	switch {
-	case os.Getenv(enable) == "":
-		t.Skip(whySkipped)
-	case os.Geteuid() != 0:
-		t.Skip("a kubelet needs root")
-	case os.Getenv(inside) == "":
-		again(t)
-	default:
-		isolate(t)
-		testPods(t, os.Getenv(inside))
-	}
-}
+func TestPods(t *testing.T) { onNode(t, again, testPods) }
 
 const (
 	// soon is how long after its start a pod's name is to be there.

@@ -24,6 +24,15 @@ const inside = "TCPDIAG_CLUSTER_INSIDE"
 // All of it is in network, mount and pid namespaces, and ends with the first
 // process of those.
 func TestRunning(t *testing.T) {
+	onNode(t, func(t *testing.T) {
+		operatorFolder(t) // while there is a network
+		again(t)
+	}, testRunning)
+}
+
+// onNode has a process of its own run a test, in which test is called with the name of the pods' cgroup.
+func onNode(t *testing.T, outside func(*testing.T), test func(t *testing.T, cgroup string)) {
+	t.Helper()
 	switch {
 	case os.Getenv(enable) == "":
 		t.Skip(whySkipped)
@@ -31,11 +40,10 @@ func TestRunning(t *testing.T) {
 		require.NotEqual(t, "true", os.Getenv("CI"), "a kubelet needs root")
 		t.Skip("a kubelet needs root")
 	case os.Getenv(inside) == "":
-		operatorFolder(t) // while there is a network
-		again(t)
+		outside(t)
 	default:
 		isolate(t)
-		testRunning(t, os.Getenv(inside))
+		test(t, os.Getenv(inside))
 	}
 }
 
