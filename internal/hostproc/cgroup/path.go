@@ -79,6 +79,16 @@ func below(mountRoot, path string) (string, bool) {
 	return rest, rest != "/.." && !strings.HasPrefix(rest, "/../")
 }
 
+// besideUs reports whether a path is that of a container beside ours in the same pod, or of our own, as a cgroup namespace shows
+// them: what the process mounts names its pod then. Whoever else mounts something at these places may name any.
+func besideUs(path string) bool {
+	rest := strings.Trim(path, "/")
+	for rest == ".." || strings.HasPrefix(rest, "../") {
+		rest = strings.TrimPrefix(rest[2:], "/")
+	}
+	return rest == "" || !strings.Contains(rest, "/") && containerID(rest) != ""
+}
+
 // podUIDOfVolume finds the uid in the path of a file that the kubelet mounts
 // into a pod: "/var/lib/kubelet/pods/UID/etc-hosts".
 func podUIDOfVolume(path string) string {

@@ -3,8 +3,8 @@ package cgroup
 import (
 	"io"
 	"path"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -131,8 +131,12 @@ func (r *reading) close() {
 func (r *reading) read() Group {
 	var c Group
 	c.Path = namedPath(r.groups)
-	c.ContainerID, c.PodUID, c.Owner = containerID(c.Path), podUID(c.Path), ownerOf(c.Path)
-	if c.ContainerID == "" && (c.Path == "/" || strings.HasPrefix(c.Path, "/..")) || c.ContainerID != "" && c.PodUID == "" {
+	pod := podOf(c.Path)
+	c.PodUID, c.ContainerID, c.Owner = pod.UID, pod.ContainerID, ownerOf(c.Path)
+	if c.ContainerID == "" && c.PodUID == "" { // one that a user has started, at most
+		c.ContainerID = containerID(c.Path)
+	}
+	if c.PodUID == "" && besideUs(c.Path) {
 		c.nameFromMounts(r.mounts())
 	}
 	own := true
@@ -178,12 +182,29 @@ func (r *reading) upwards(controller string, fn func(dir string, v2 bool, read r
 	if read == nil {
 		return
 	}
-	for rel = path.Clean("/" + rel); ; rel = path.Dir(rel) {
+	for _, rel := range levels(rel, mostLevels) {
 		fn(path.Join(point, rel), v2, read)
-		if rel == "/" {
-			return
+	}
+}
+
+// mostLevels is how many groups of a process are read, one above the other, and mostLimited of how many that limit its CPU a file is
+// kept open: who is given a group can make thousands below it.
+const (
+	mostLevels  = 32
+	mostLimited = 8
+)
+
+// levels are a group and those above it, the innermost first: of more than most the outermost and the innermost.
+func levels(rel string, most int) (out []string) {
+	for rel = path.Clean("/" + rel); ; rel = path.Dir(rel) {
+		if out = append(out, rel); rel == "/" {
+			break
 		}
 	}
+	if n := len(out) - most; n > 0 {
+		out = slices.Delete(out, most/2, most/2+n)
+	}
+	return out
 }
 
 // locate finds a mount that shows the group: ours, else one of the process.

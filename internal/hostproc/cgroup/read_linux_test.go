@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -360,4 +361,55 @@ func TestID(t *testing.T) {
 		require.NoError(t, unix.Stat(filepath.Join(fs.Cgroups()[0].Point, want.folder), &st))
 		require.Equal(t, st.Ino, id, pid)
 	}
+}
+
+// Who owns a group names those below it as he likes, and mounts what he likes: neither makes him another's pod or container.
+func TestGroupsThatClaimAPod(t *testing.T) {
+	other := strings.Repeat("a", 64)
+	mounts := "50 40 8:1 /home/mallory/pods/" + uid + "/etc-hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+	for _, c := range []struct{ path, pod, container string }{
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/pod" + uid, "", ""},
+		{"/user.slice/user-1000.slice/user@1000.service/kubepods-pod" + uidU + ".slice/cri-containerd-" + hexID + ".scope", "", hexID},
+		{"/../../../user.slice/user-1000.slice/session-3.scope", "", ""},
+		{"/../../../user.slice/user-1000.slice/docker-" + hexID + ".scope", "", hexID},
+		{"/../../../system.slice/mine.service", "", ""},
+		{podSlice + "/cri-containerd-" + hexID + ".scope/docker-" + other + ".scope", uid, hexID},
+		{"/docker/" + hexID + "/kubepods/pod" + uid + "/" + other, "", hexID},
+		{"/../cri-containerd-" + hexID + ".scope", uid, hexID},
+		{"/..", uid, ""},
+	} {
+		fs := fakeCgroups(t, map[string]string{"7/cgroup": "0::" + c.path + "\n", "7/mountinfo": mounts})
+		got, err := Of(fs, 7)
+		require.NoError(t, err)
+		require.Equal(t, c.pod, got.PodUID, c.path)
+		require.Equal(t, c.container, got.ContainerID, c.path)
+	}
+}
+
+// Who is given a group can make thousands below it, one in the other and each with a limit. Those that are read are the outermost, which
+// others set, and the innermost.
+func TestNestedGroups(t *testing.T) {
+	nested := podSlice + strings.Repeat("/a", 1000)
+	files := map[string]string{
+		"1/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n",
+		"7/cgroup":    "0::" + nested + "\n",
+		"sys/fs/cgroup" + podSlice + "/memory.max": "536870912\n",
+		"sys/fs/cgroup" + nested + "/cpu.stat":     cpuStat,
+	}
+	for _, dir := range levels(nested, 100) {
+		files["sys/fs/cgroup"+dir+"/cpu.max"] = "150000 100000\n"
+		files["sys/fs/cgroup"+dir+"/cpu.stat"] = cpuStat
+	}
+	fs := fakeCgroups(t, files)
+	c, err := Of(fs, 7)
+	require.NoError(t, err)
+	require.Equal(t, new(uint64(536870912)), c.MemoryLimit)
+	require.Equal(t, new(uint64(112*mostLevels)), c.NrThrottled)
+	f, err := OpenThrottle(fs, 7)
+	require.NoError(t, err)
+	defer f.Close()
+	require.Len(t, f.stats, mostLimited)
+
+	require.Equal(t, []string{"/a/b", "/a", "/"}, levels("a/b", 4))
+	require.Equal(t, []string{"/a/b/c/d", "/a/b/c", "/a", "/"}, levels("a/b/c/d", 4))
 }

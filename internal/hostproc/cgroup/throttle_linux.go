@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"path"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/procfile"
@@ -44,14 +45,20 @@ func (k *ThrottleFile) open(r *reading) {
 		return
 	}
 	k.usage = usageFile(r, path.Join(point, rel), v2)
+	var limited []string
 	r.upwards("cpu", func(dir string, v2 bool, read readFile) {
-		if _, limited := cpuLimit(dir, v2, read); !limited {
-			return
+		if _, ok := cpuLimit(dir, v2, read); ok {
+			limited = append(limited, dir)
 		}
+	})
+	if n := len(limited) - mostLimited; n > 0 {
+		limited = slices.Delete(limited, mostLimited/2, mostLimited/2+n)
+	}
+	for _, dir := range limited {
 		if f, err := procfile.OpenHandle(dir+"/cpu.stat", 1<<10); err == nil {
 			k.stats = append(k.stats, f)
 		}
-	})
+	}
 }
 
 // usageFile counts the CPU time of the process's own group: in version 1 in the
