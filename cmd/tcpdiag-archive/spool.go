@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -99,12 +100,16 @@ func (s *spool) close() {
 }
 
 func (s *spool) list() error {
-	entries, err := fs.ReadDir(s.root.FS(), ".")
+	dir, err := s.root.Open(".")
 	if err != nil {
 		return err
 	}
+	defer func() { _ = dir.Close() }()
 	foreign := 0
-	for _, e := range entries {
+	for e, err := range entriesOf(dir) {
+		if err != nil {
+			return err
+		}
 		if filepath.Ext(e.Name()) == ".tmp" { // was not finished
 			_ = s.root.Remove(e.Name())
 			continue
@@ -137,6 +142,27 @@ func (s *spool) list() error {
 	})
 	s.make(kindEvent, "", 0) // an earlier run may have had more room
 	return nil
+}
+
+// entriesOf are those of a folder, which others may have filled, some at a time.
+func entriesOf(dir *os.File) iter.Seq2[fs.DirEntry, error] {
+	return func(yield func(fs.DirEntry, error) bool) {
+		for {
+			entries, err := dir.ReadDir(256)
+			if err != nil && !errors.Is(err, io.EOF) {
+				yield(nil, err)
+				return
+			}
+			if len(entries) == 0 {
+				return
+			}
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // ownerOf is whose an item is, of an earlier run.

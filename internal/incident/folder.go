@@ -177,30 +177,53 @@ func (f *folder) remove(id string) error {
 	return err
 }
 
+const (
+	// mostRead is how many names of the directory are read, mostIDs of how many recordings the latest are listed: who may write to it
+	// can fill it.
+	mostRead = 100_000
+	mostIDs  = 20_000
+)
+
 // ids lists the recordings, the oldest first.
-func (f *folder) ids() ([]string, error) {
+func (f *folder) ids() ([]string, error) { return f.latest(mostIDs) }
+
+// latest lists that many, the latest.
+func (f *folder) latest(most int) ([]string, error) {
 	dir, err := f.root.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	files, err := dir.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
 	var out []string
-	for _, file := range files {
-		id, ours := strings.CutSuffix(file.Name(), ".tcpdiag")
-		if _, ok := numberOf(id); ours && ok && file.Type().IsRegular() {
-			out = append(out, id)
+	for range mostRead / 256 {
+		files, err := dir.ReadDir(256)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		for _, file := range files {
+			id, ours := strings.CutSuffix(file.Name(), ".tcpdiag")
+			if ours && IsID(id) && file.Type().IsRegular() {
+				out = append(out, id)
+			}
+		}
+		if len(files) == 0 {
+			break
+		}
+		if len(out) >= 2*most {
+			out = sorted(out, most)
 		}
 	}
-	slices.SortFunc(out, func(a, b string) int {
+	return sorted(out, most), nil
+}
+
+// sorted are the latest, the oldest first.
+func sorted(ids []string, most int) []string {
+	slices.SortFunc(ids, func(a, b string) int {
 		x, _ := numberOf(a)
 		y, _ := numberOf(b)
 		return x - y
 	})
-	return out, nil
+	return ids[max(0, len(ids)-most):]
 }
 
 // recover reads what a recording holds, in brief. To one that its agent could not

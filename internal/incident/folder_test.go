@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
 func testContext(t *testing.T) (context.Context, context.CancelFunc) {
@@ -198,4 +200,41 @@ func TestGroupOfOthersIsRefused(t *testing.T) {
 	other := 54321
 	_, err := openFolder(filepath.Join(t.TempDir(), "incidents"), &other)
 	require.ErrorContains(t, err, "has to be of that group")
+}
+
+// Who may write to the directory can fill it: the latest recordings are listed, and names of others cost little.
+func TestFilledFolder(t *testing.T) {
+	dir := t.TempDir()
+	touch := func(name string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600)) }
+	const most = 2000
+	for i := range 3 * most {
+		touch(nameOf(fmt.Sprintf("%06d-20250102T030405Z-8080", i+1)))
+		if i%3 == 0 {
+			touch(fmt.Sprintf("%d.tcpdiag", i))
+		}
+	}
+	l, err := OpenLibrary(dir)
+	require.NoError(t, err)
+	defer l.Close()
+	before := nettest.Heap()
+	ids, err := l.folder.latest(most)
+	require.NoError(t, err)
+	require.Len(t, ids, most)
+	require.Equal(t, "004001-20250102T030405Z-8080", ids[0])
+	require.Equal(t, "006000-20250102T030405Z-8080", ids[most-1])
+	require.Less(t, int64(nettest.Heap())-int64(before), int64(1<<20))
+	require.Zero(t, testing.AllocsPerRun(10, func() { IsID(ids[0]) }), "it is asked for each name, and to sort them")
+}
+
+func TestIDs(t *testing.T) {
+	for _, id := range []string{"000007-20260102T030405Z-8080", "999999999-20260102T030405Z-1"} {
+		require.True(t, IsID(id), id)
+	}
+	for _, id := range []string{
+		"", "-", "00007-20260102T030405Z-8080", "1000000000-20260102T030405Z-8080", "000007-20260102T030405Z-", "000007-20260102T030405Z-808080",
+		"000007-20260102T030405-8080", "000007-2026010T030405Z-8080", "000007-20260102T03045Z-8080", "000007-20260102T030405Z-80-1", "+00007-20260102T030405Z-8080",
+		"000007-20260102T030405Z-80\n", "000007-20260102T030405ZZ-80", "000007-2026T0102T030405Z-80", "../000007-20260102T030405Z-8080", "000007-20260102T030405Z-٨٠",
+	} {
+		require.False(t, IsID(id), "%q", id)
+	}
 }

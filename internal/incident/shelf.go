@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -64,15 +64,11 @@ type shelf struct {
 	number  int // of the latest
 }
 
-// maxNumber has the most digits that an ID may have (idPattern).
+// maxNumber has the most digits that an ID may have.
 const maxNumber = 999_999_999
 
 // names of recordings: a number that only rises, whatever the clock does.
 func nameOf(id string) string { return id + ".tcpdiag" }
-
-func idPattern() *regexp.Regexp {
-	return regexp.MustCompile(`^([0-9]{6,9})-[0-9]{8}T[0-9]{6}Z-[0-9]{1,5}$`)
-}
 
 // IsID says whether this is the ID of a recording: "000007-20260102T030405Z-8080". One
 // is safe as the name of a file and in a URL.
@@ -83,12 +79,19 @@ func IsID(id string) bool {
 
 // numberOf is the number in an ID, false for what is none.
 func numberOf(id string) (int, bool) {
-	m := idPattern().FindStringSubmatch(id)
-	if m == nil {
+	number, rest, _ := strings.Cut(id, "-")
+	began, port, _ := strings.Cut(rest, "-")
+	day, clock, _ := strings.Cut(began, "T")
+	clock, utc := strings.CutSuffix(clock, "Z")
+	if !utc || !digits(number, 6, 9) || !digits(day, 8, 8) || !digits(clock, 6, 6) || !digits(port, 1, 5) {
 		return 0, false
 	}
-	n, err := strconv.Atoi(m[1])
+	n, err := strconv.Atoi(number)
 	return n, err == nil
+}
+
+func digits(s string, least, most int) bool {
+	return len(s) >= least && len(s) <= most && strings.Trim(s, "0123456789") == ""
 }
 
 // add gives a recording its ID and its place.
