@@ -65,7 +65,7 @@ func (s AnswerText) head() {
 		parts = parts[:len(parts)-1]
 		who = strings.Join(parts, " · ")
 	}
-	if who != "" {
+	if who = cutName(who, max(room, 0)); who != "" {
 		spans = append(spans, term.Dim.Of("  "+who))
 	}
 	s.Line(spans...)

@@ -72,3 +72,10 @@ func TestJSONPrintable(t *testing.T) {
 		`a\u001b[2J`, `del\u007f`, `c1\u009b31m`, `bidi\u202e`, `line\nend`, `tab\t`, `back\slash "quoted"`, "größe → <b>", `nul\u0000`,
 	}, got.Notes)
 }
+
+// Of a process that is too long the number is left, which commands take; of other words the beginning.
+func TestNamesAreCutBeforeTheirNumber(t *testing.T) {
+	for want, text := range map[string]string{"demo-… 24001": "demo-server 24001", "owner not v…": "owner not visible", "java 42": "java 42", "7-eleven 123…": "7-eleven 123456789"} {
+		require.Equal(t, want, cutName(text, len([]rune(want))), text)
+	}
+}

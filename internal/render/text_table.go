@@ -70,7 +70,7 @@ func (s TableText) Rows(ls []*model.Listener, marked *model.Listener) {
 	gap := 2
 	if room := s.Width - term.TableWidth(widths, gap); room > 0 { // a pod's name is long
 		for i, l := range ls {
-			if l.Pod != nil {
+			if rows[i+1][2] = cutName(processWord(l), widths[2]+room); l.Pod != nil {
 				rows[i+1][2] = cutMiddle(term.Printable(l.Pod.String()), widths[2]+room)
 			}
 		}
@@ -103,7 +103,7 @@ func (s TableText) narrow(rows [][]string, widths []int, gap int) {
 			widths[cut.column] = cut.least
 		}
 		for _, row := range rows {
-			row[cut.column] = term.Cut(row[cut.column], widths[cut.column])
+			row[cut.column] = cutCell(row, cut.column, widths[cut.column])
 		}
 	}
 }
@@ -138,7 +138,7 @@ func columnWidths(rows [][]string, uncut ...int) []int {
 	for _, r := range rows {
 		for col := range r {
 			if !slices.Contains(uncut, col) {
-				r[col] = term.Cut(r[col], most[col])
+				r[col] = cutCell(r, col, most[col])
 			}
 			widths[col] = max(widths[col], lipgloss.Width(r[col]))
 		}
@@ -146,14 +146,36 @@ func columnWidths(rows [][]string, uncut ...int) []int {
 	return widths
 }
 
+// cutCell cuts a cell that is too wide: of a process the name, not the number that commands take.
+func cutCell(row []string, col, most int) string {
+	if col == 2 {
+		return cutName(row[col], most)
+	}
+	return term.Cut(row[col], most)
+}
+
+// cutName cuts "demo-server 24001" to "demo-se… 24001".
+func cutName(text string, most int) string {
+	i := strings.LastIndexByte(text, ' ')
+	_, err := strconv.Atoi(text[i+1:])
+	if room := most - (len(text) - i); err == nil && i > 0 && lipgloss.Width(text) > most && room > 2 {
+		return term.Cut(text[:i], room) + text[i:]
+	}
+	return term.Cut(text, most)
+}
+
+func processWord(l *model.Listener) string {
+	switch p := l.Process; {
+	case !l.Listening():
+		return ""
+	case p != nil:
+		return term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
+	}
+	return "n/a"
+}
+
 func tableRow(l *model.Listener) []string {
-	process := "n/a"
-	if p := l.Process; p != nil {
-		process = term.Printable(p.Comm) + " " + strconv.Itoa(p.PID)
-	}
-	if !l.Listening() {
-		process = ""
-	}
+	process := processWord(l)
 	if l.Pod != nil {
 		process = cutMiddle(term.Printable(l.Pod.String()), 13)
 	}
