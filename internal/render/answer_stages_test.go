@@ -75,7 +75,7 @@ func TestJSONPrintable(t *testing.T) {
 
 // Of a process that is too long the number is left, which commands take; of other words the beginning.
 func TestNamesAreCutBeforeTheirNumber(t *testing.T) {
-	for want, text := range map[string]string{"demo-… 24001": "demo-server 24001", "owner not v…": "owner not visible", "java 42": "java 42", "7-eleven 123…": "7-eleven 123456789"} {
+	for want, text := range map[string]string{"demo-… 24001": "demo-server 24001", "owner not v…": "owner not visible", "java 42": "java 42", "7-… 123456789": "7-eleven 123456789"} {
 		require.Equal(t, want, cutName(text, len([]rune(want))), text)
 	}
 }
