@@ -11,6 +11,8 @@ const (
 	mostListeners = 8192
 	// leastListeners are read of each namespace, however many there are.
 	leastListeners = 20
+	// mostAsked are kept of each namespace as they are asked for, beyond that: a port has 16 million addresses of the loopback.
+	mostAsked = 200
 	// mostUsers is how many users' listeners are counted apart; those of all others are one's.
 	mostUsers = 1024
 )
@@ -65,11 +67,12 @@ type crowd struct {
 	each  int            // of one user; 0 where all of the dump before were kept
 	total int            // that there are
 	users map[uint32]int // of these, by user
+	asked int            // that are kept for that alone
 }
 
 // begin begins a dump.
 func (c *crowd) begin() {
-	c.total = 0
+	c.total, c.asked = 0, 0
 	clear(c.users)
 }
 

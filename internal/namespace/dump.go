@@ -71,7 +71,10 @@ func (s *sampler) collectListener(l *sockdiag.Listener) error {
 			m.hear(l)
 		}
 	}
-	if kept || s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
+	if kept || s.dump.crowd.asked < mostAsked && s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
+		if !kept {
+			s.dump.crowd.asked++
+		}
 		s.dump.found = append(s.dump.found, *l)
 	}
 	return nil
