@@ -107,7 +107,7 @@ func (l *Load) effect(s model.Step) string {
 	now := l.outcome(c.before, "the slowest waits ")
 	was, share := l.failing(c.before), l.fraction(c.before)
 	if l.now > 0 { // it need not be simulated
-		was, share = 100*l.now, phrase.Percent(l.now)
+		was, share = l.measured()
 		now = share + " are turned away"
 	}
 	if c.failing > 0 && littleLess(c.failing, was) {
@@ -320,6 +320,15 @@ func (l *Load) failed(p *plan.Plan) (failed, all int) {
 	half, end := pointAt(p, l.Duration/2), pointAt(p, l.Duration)
 	failed = end.Lost - half.Lost
 	return failed, failed + end.Served - half.Served
+}
+
+// measured is how many are turned away, in numbers as failing gives them and in words, where that is measured.
+func (l *Load) measured() (failing float64, words string) {
+	if l.steady {
+		return 100 * l.now, phrase.Percent(l.now)
+	}
+	failing = l.now * float64(l.Requests)
+	return failing, phrase.Number(int(math.Round(failing))) + " of " + phrase.Number(l.Requests)
 }
 
 // failing is how many are turned away as it is said: of those that keep coming a percentage.

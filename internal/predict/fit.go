@@ -39,7 +39,7 @@ type Load struct {
 	steady    bool
 	waits     bool // nobody has left yet: said of clients that wait as long as it takes
 	off       float64
-	// now is the share that is turned away of those that keep coming, as measured; 0 where nobody is.
+	// now is the share that is turned away, as measured; 0 where nobody is, and of a burst while some wait.
 	now float64
 	// others may be what was measured as well: with the least and the most patient clients that give it, too.
 	others []plan.Input
@@ -76,18 +76,23 @@ func (m *measured) fit() (best Load, ok bool) {
 	}
 	best.others, best.ways = likewise(fits, best.Input), m.mayCome(best)
 	best.now = m.fraction()
-	if best.off <= 1 && (best.now > 0 || alike(least, most, near)) {
+	if best.off <= 1 && (m.steady && best.now > 0 || alike(least, most, near)) {
 		return best, !best.waits || m.stalling == 0
 	}
 	return m.patient(in, best.off)
 }
 
-// fraction is how many are turned away of those that keep coming, of whom that is decided.
+// fraction is how many are turned away: of those that keep coming, of whom that is decided, and of a burst of whom
+// nobody waits any more.
 func (m *measured) fraction() float64 {
-	if !m.steady || m.turnedAway == 0 {
-		return 0
+	switch {
+	case m.turnedAway == 0:
+	case m.steady:
+		return float64(m.turnedAway) / float64(m.turnedAway+m.finished)
+	case m.unanswered && m.left == m.inside:
+		return float64(m.offered-m.finished) / float64(m.offered)
 	}
-	return float64(m.turnedAway) / float64(m.turnedAway+m.finished)
+	return 0
 }
 
 // likewise are the first and the last of the loads that came in the same way as one: the least patient and the most.
@@ -218,7 +223,7 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 	pairs := [][2]int{
 		{now.Served - before.Served, m.finished},
 		m.lost(now.Lost - before.Lost),
-		{now.InService + now.Waiting + now.AcceptQueue, m.inside},
+		m.within(now.InService + now.Waiting + now.AcceptQueue),
 		{now.InService, m.busy},
 	}
 	if m.steady {
@@ -231,6 +236,15 @@ func (m *measured) apart(p *plan.Plan, now, before plan.Point) float64 {
 		off = max(off, math.Abs(a-b)/max(allowed, near*max(a, b)))
 	}
 	return off
+}
+
+// within compares how many are inside. Of a burst whose clients leave those are worked off who have left, and let in
+// who were outside: which of them, and when, is chance.
+func (m *measured) within(n int) [2]int {
+	if m.steady || m.left == 0 {
+		return [2]int{n, m.inside}
+	}
+	return [2]int{n, min(max(n, m.inside-m.left), m.inside+m.stalling+m.trying)}
 }
 
 // waiting compares how many wait inside: where some have left, those of the queue may have, too.

@@ -350,9 +350,26 @@ func TestBurstBeforeTheAcceptorRuns(t *testing.T) {
 		}
 		load, ok := m.fit()
 		require.True(t, ok)
-		require.Equal(t, "with 20 threads 2 to 22 of 60 are turned away; now 40 of 60 are turned away", load.effect(model.Step{Limit: "max_threads", To: "20"}), atOnce)
-		require.Equal(t, "with a queue of 31 nearly as many are turned away as now: 40 of 60", load.effect(model.Step{Limit: "accept_queue", To: "30"}))
+		require.Equal(t, "with 20 threads 2 to 22 of 60 are turned away; now 36 of 60 are turned away", load.effect(model.Step{Limit: "max_threads", To: "20"}), atOnce)
+		require.Equal(t, "with a queue of 31 nearly as many are turned away as now: 36 of 60", load.effect(model.Step{Limit: "accept_queue", To: "30"}))
 	}
+}
+
+// I1, a fifth run: all had left, and of those who came in after that fewer than simulated were still inside.
+func TestBurstWhoseDeadAreWorkedOff(t *testing.T) {
+	const ms = time.Millisecond
+	m := measured{
+		span: 14943 * ms, offered: 60, turnedAway: 21, finished: 24, worked: 28, answered: 12186 * ms, inside: 10, busy: 4, left: 10, stalling: 15,
+		unanswered: true, atOnce: 6,
+		limits: plan.Input{Threads: 4, MaxConnections: 20, AcceptCount: 5, InForce: true, Syncookies: true, Somaxconn: 4096, MaxSynBacklog: 2048},
+	}
+	load, ok := m.fit()
+	require.True(t, ok)
+	require.Equal(t, "with 20 threads 2 to 22 of 60 are turned away; now 36 of 60 are turned away", load.effect(model.Step{Limit: "max_threads", To: "20"}))
+	m.inside, m.left = 13, 10
+	load, ok = m.fit()
+	require.True(t, ok)
+	require.Zero(t, load.now, "three may still have an answer")
 }
 
 // C5, scaled: there is room for all 400 inside, and those who found the queue full were let in a second later. Of the
