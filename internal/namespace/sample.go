@@ -48,7 +48,14 @@ type fast struct {
 	lost     bool // it takes a dump: an exact request did not find its listener
 	shadowed bool // and had found it before
 	failures int  // in a row
+
+	clock func() time.Time
+	next  time.Time // when a dump may be made again for a sample
 }
+
+// dumpRest is how much longer than a dump for a sample took it is until the next one: who has a hundred thousand listeners in a
+// namespace keeps the samples of all others waiting for that time.
+const dumpRest = 10
 
 // sampler makes the samples of a namespace. Only who has the turn (Shared) asks the kernel, and
 // then holds no lock: replies are noted, and taken in under mu when all have come. So watches are
@@ -78,6 +85,7 @@ func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) 
 		id: id, kernel: kernel, crowds: crowds, books: losses.NewBooks(window), counters: make(model.Counters, 24),
 		expects: func(model.ListenerID) bool { return false },
 	}
+	s.fast.clock = time.Now
 	s.dump.forget, s.dump.collect, s.dump.take, s.fast.answer = s.forgetListeners, s.collectListener, s.takeListener, s.answered
 	return s
 }
@@ -104,17 +112,22 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 }
 
 func (s *sampler) ask() (dumped bool, err error) {
-	if s.watches.exact(len(s.dump.found)) {
+	rests := s.fast.clock().Before(s.fast.next)
+	if exact := s.watches.exact(len(s.dump.found)); exact || rests {
 		if err := s.askEach(); err != nil {
 			return false, err
 		}
+		s.fast.lost = s.fast.lost || !exact
 	} else {
 		s.fast.lost = true
 	}
-	if !s.fast.lost {
+	if !s.fast.lost || rests {
 		return false, nil
 	}
+	began := s.fast.clock()
 	err = s.dumpWatched()
+	ended := s.fast.clock()
+	s.fast.next = ended.Add(dumpRest * ended.Sub(began))
 	return err == nil, err
 }
 
@@ -153,11 +166,11 @@ func (s *sampler) recover(err error) (failed bool) {
 	return true
 }
 
-// askEach needs every watch to have one member.
+// askEach asks for those that have one member.
 func (s *sampler) askEach() error {
 	s.fast.asks, s.fast.asked = s.fast.asks[:0], s.fast.asked[:0]
 	for i := range s.watches.list {
-		if w := &s.watches.list[i]; !w.closed() {
+		if w := &s.watches.list[i]; !w.closed() && len(w.members) == 1 && !w.members[0].shadowed {
 			s.fast.asks = append(s.fast.asks, sockdiag.Ask{ID: w.members[0].ask, Inode: w.members[0].inode})
 			s.fast.asked = append(s.fast.asked, i)
 		}
