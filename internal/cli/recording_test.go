@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,19 @@ import (
 // killed; it must stay readable.
 const recorded = "testdata/incident.tcpdiag"
 
+// ofYesterday is a copy that nobody writes any more: what a checkout has just made might still be written.
+func ofYesterday(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(recorded)
+	require.NoError(t, err)
+	path, day := filepath.Join(t.TempDir(), filepath.Base(recorded)), time.Now().AddDate(0, 0, -1)
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	require.NoError(t, os.Chtimes(path, day, day))
+	return path
+}
+
 func TestReportOfARecording(t *testing.T) {
+	recorded := ofYesterday(t)
 	var out bytes.Buffer
 	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", recorded}, &out, &out), out.String())
 	for _, want := range []string{" What 73 packets of clients were dropped at 127.0.0.1:43949 on demo-1: 2026-11-22 05:26:17 UTC, for 8.8 s, until the agent was killed. Why 1 client", " Do 1 Threads first", "What happened", "became losing", "max_connections", "What clients saw", "Connect timeouts", "Settings in force", "Raising maxConnections", "the agent was killed"} {
