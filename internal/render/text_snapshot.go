@@ -96,7 +96,7 @@ func (s SnapshotText) countStatuses(ls []model.Listener) {
 	spans := []term.Span{term.Text(phrase.Number(len(ls)) + " listeners:")}
 	for st := model.NumStatuses - 1; st >= 0; st-- {
 		if counts[st] > 0 {
-			spans = append(spans, term.StatusStyle(st).Of(phrase.Number(counts[st])+" "+st.String()), term.Dim.Of(term.Dot))
+			spans = append(spans, term.StatusStyle(st).Of(phrase.Number(counts[st])+term.Nbsp+st.String()), term.Dim.Of(term.Dot))
 		}
 	}
 	s.Paragraph(0, spans[:len(spans)-1]...)

@@ -142,8 +142,11 @@ type word struct {
 	gap Span
 }
 
-// unit stands on the line of its number.
-var unit = regexp.MustCompile(`(\d) ((?:s|ms|min|h|MiB)\b|%)`)
+// A unit stands on the line of its number, and an option on that of its command ("ulimit -n").
+var (
+	unit   = regexp.MustCompile(`(\d) ((?:s|ms|min|h|KiB|MiB|GiB)\b|%)`)
+	option = regexp.MustCompile(`(\w) (-[a-zA-Z]\b)`)
+)
 
 // words splits spans at their blanks. A word that no line has room for is
 // broken, because a path cut off says less than a path on two lines. A span's
@@ -151,7 +154,7 @@ var unit = regexp.MustCompile(`(\d) ((?:s|ms|min|h|MiB)\b|%)`)
 func words(spans []Span, room int) []word {
 	var out []word
 	for _, sp := range spans {
-		text := unit.ReplaceAllString(sp.Text, "$1"+Nbsp+"$2")
+		text := option.ReplaceAllString(unit.ReplaceAllString(sp.Text, "$1"+Nbsp+"$2"), "$1"+Nbsp+"$2")
 		for i, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' }) {
 			gap := Span{Text: " "}
 			if i > 0 {
