@@ -7,7 +7,9 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
@@ -72,6 +74,8 @@ type namespaceTap struct {
 
 	asking  sync.Mutex
 	sockets *sockdiag.Conn // nil before it is needed
+	next    time.Time      // when the listeners may be asked for again
+	alone   bool           // as last known
 }
 
 func (t *namespaceTap) open(w Where) error {
@@ -105,7 +109,10 @@ func (t *namespaceTap) dropped() (map[uint16]uint64, error) {
 		out[l.Local.Port()] += uint64(l.Drops)
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func (t *namespaceTap) count() (kernel.Counters, error) {
@@ -140,10 +147,20 @@ func (t *namespaceTap) Alone() bool {
 		ports = append(ports, l.Local.Port())
 		return nil
 	}); err != nil {
-		return false
+		return errors.Is(err, errRests) && t.alone
 	}
-	return !slices.ContainsFunc(ports, func(port uint16) bool { return !t.Follows(port) })
+	t.alone = !slices.ContainsFunc(ports, func(port uint16) bool { return !t.Follows(port) })
+	return t.alone
 }
+
+const (
+	// expensive is a dump of some ten thousand listeners, listenRest how much longer than one took the next one waits: a snapshot of all
+	// namespaces waits for it.
+	expensive  = 5 * time.Millisecond
+	listenRest = 20
+)
+
+var errRests = errors.New("clients: there are too many listeners to be asked for them again")
 
 func (t *namespaceTap) listening(fn func(*sockdiag.Listener) error) error {
 	t.asking.Lock()
@@ -151,7 +168,14 @@ func (t *namespaceTap) listening(fn func(*sockdiag.Listener) error) error {
 	if !t.dial() {
 		return errNoSockets
 	}
-	return t.sockets.Listeners(fn)
+	if time.Now().Before(t.next) {
+		return errRests
+	}
+	cost, err := cputime.Of(func() error { return t.sockets.Listeners(fn) })
+	if cost >= expensive {
+		t.next = time.Now().Add(listenRest * cost)
+	}
+	return err
 }
 
 var errNoSockets = errors.New("clients: the kernel cannot be asked for sockets")

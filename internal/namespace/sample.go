@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -49,8 +50,9 @@ type fast struct {
 	shadowed bool // and had found it before
 	failures int  // in a row
 
-	clock func() time.Time
-	next  time.Time // when a dump may be made again for a sample
+	dump func() error                              // dumpWatched
+	cost func(func() error) (time.Duration, error) // of CPU time
+	next time.Time                                 // when a dump may be made again for a sample
 }
 
 // dumpRest is how much longer than a dump for a sample took it is until the next one: who has a hundred thousand listeners in a
@@ -85,7 +87,7 @@ func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) 
 		id: id, kernel: kernel, crowds: crowds, books: losses.NewBooks(window), counters: make(model.Counters, 24),
 		expects: func(model.ListenerID) bool { return false },
 	}
-	s.fast.clock = time.Now
+	s.fast.cost, s.fast.dump = cputime.Of, s.dumpWatched
 	s.dump.forget, s.dump.collect, s.dump.take, s.fast.answer = s.forgetListeners, s.collectListener, s.takeListener, s.answered
 	return s
 }
@@ -98,7 +100,7 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	}
 	s.watches.resetSeen()
 	s.fast.lost, s.fast.shadowed = false, false
-	dumped, err := s.ask()
+	dumped, err := s.ask(now)
 	alarm := s.takeSample(now, gapLimit, dumped)
 	if alarm.Dropped {
 		err = errors.Join(err, s.splitDrops(now))
@@ -111,8 +113,8 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	return alarm
 }
 
-func (s *sampler) ask() (dumped bool, err error) {
-	rests := s.fast.clock().Before(s.fast.next)
+func (s *sampler) ask(now time.Time) (dumped bool, err error) {
+	rests := now.Before(s.fast.next)
 	if exact := s.watches.exact(len(s.dump.found)); exact || rests {
 		if err := s.askEach(); err != nil {
 			return false, err
@@ -124,10 +126,8 @@ func (s *sampler) ask() (dumped bool, err error) {
 	if !s.fast.lost || rests {
 		return false, nil
 	}
-	began := s.fast.clock()
-	err = s.dumpWatched()
-	ended := s.fast.clock()
-	s.fast.next = ended.Add(dumpRest * ended.Sub(began))
+	cost, err := s.fast.cost(s.fast.dump)
+	s.fast.next = now.Add(dumpRest * cost)
 	return err == nil, err
 }
 

@@ -21,7 +21,7 @@ func TestExpensiveDumps(t *testing.T) {
 		{ID: id(&one), Members: []sockdiag.Listener{one, two}}, {ID: id(&other), Members: []sockdiag.Listener{other}},
 	})
 	clock, dumps, cost := now, 0, 50*time.Millisecond
-	n.fast.clock = func() time.Time { return clock }
+	n.fast.cost = func(fn func() error) (time.Duration, error) { return cost, fn() }
 	s.during = func(call string) {
 		if call == "Listeners" {
 			dumps++
