@@ -88,6 +88,23 @@ func inFar(c *rig.Case, script string) (last func() string) {
 	}
 }
 
+// tenClients ask all the time, with so many seconds of patience; each line is how many were answered and
+// how many were not.
+func tenClients(address string, patience int, target string) string {
+	return fmt.Sprintf(`import socket, threading, time
+ok = bad = 0
+def ask():
+    global ok, bad
+    while True:
+        try:
+            s = socket.create_connection((%q, 8080), timeout=%d); s.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            while s.recv(20000): pass
+            ok += 1
+        except OSError: bad += 1
+        print(ok, bad, flush=True); time.sleep(.1)
+for i in range(10): threading.Thread(target=ask).start()`, address, patience, target)
+}
+
 // ofNetworks are reports of what lies between clients and a server with room.
 func ofNetworks() []report {
 	return []report{
@@ -98,18 +115,7 @@ func ofNetworks() []report {
 			far(c, "")
 			c.Do("ip", "link", "set", "near", "gso_max_segs", "1")
 			c.Do("ip", "netns", "exec", "far", "nft", "add table inet path; add chain inet path prerouting { type filter hook prerouting priority 0; }; add rule inet path prerouting meta length > 1200 drop")
-			got := inFar(c, `import socket, threading, time
-ok = bad = 0
-def ask():
-    global ok, bad
-    while True:
-        try:
-            s = socket.create_connection(("10.77.0.1", 8080), timeout=8); s.sendall(b"GET /?answer=100 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            while s.recv(20000): pass
-            ok += 1
-        except OSError: bad += 1
-        print(ok, bad, flush=True); time.sleep(.1)
-for i in range(10): threading.Thread(target=ask).start()`)
+			got := inFar(c, tenClients("10.77.0.1", 8, "/?answer=100"))
 			c.Until("clients have given up", func() bool { return strings.HasPrefix(got(), "0 2") })
 			c.Both(rig.Port, "warning").Names("nothing acknowledges it", "tcp_mtu_probing=1").Silent("max_threads", "max_connections")
 			c.Row.Truth = fmt.Sprintf("%s; packets above 1,200 bytes are lost on the way: answered and given up %s", s.Says(rig.Port), got())
@@ -125,18 +131,7 @@ for i in range(10): threading.Thread(target=ask).start()`)
 			near, err := net.InterfaceByName("near")
 			c.Must(err)
 			c.Do("ip", "-n", "far", "neighbour", "replace", "10.77.0.9", "lladdr", near.HardwareAddr.String(), "dev", "out") // as of a router that does not know yet
-			got := inFar(c, `import socket, threading, time
-ok = bad = 0
-def ask():
-    global ok, bad
-    while True:
-        try:
-            s = socket.create_connection(("10.77.0.9", 8080), timeout=2); s.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            while s.recv(20000): pass
-            ok += 1
-        except OSError: bad += 1
-        print(ok, bad, flush=True); time.sleep(.1)
-for i in range(10): threading.Thread(target=ask).start()`)
+			got := inFar(c, tenClients("10.77.0.9", 2, "/hello"))
 			counts := func() (answered, failed int) {
 				_, _ = fmt.Sscan(got(), &answered, &failed)
 				return answered, failed
