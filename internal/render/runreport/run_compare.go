@@ -65,34 +65,27 @@ type runFigure struct {
 }
 
 func runFigures() []runFigure {
-	count := func(of func(*api.RunFigures) *uint64) func(*api.RunFigures) *float64 {
-		return func(f *api.RunFigures) *float64 {
-			if n := of(f); n != nil {
-				return new(float64(*n))
-			}
-			return nil
-		}
-	}
-	most := func(of func(*api.RunFigures) *int) func(*api.RunFigures) *float64 {
-		return func(f *api.RunFigures) *float64 {
-			if n := of(f); n != nil {
-				return new(float64(*n))
-			}
-			return nil
-		}
-	}
 	return []runFigure{
-		{"clients", "", count(func(f *api.RunFigures) *uint64 { return f.Offered })},
-		{"served", "", count(func(f *api.RunFigures) *uint64 { return f.Served })},
-		{"turned away", "", count(func(f *api.RunFigures) *uint64 { return f.TurnedAway })},
-		{"packets dropped", "", count(func(f *api.RunFigures) *uint64 { return &f.DroppedPackets })},
+		{"clients", "", figure(func(f *api.RunFigures) *uint64 { return f.Offered })},
+		{"served", "", figure(func(f *api.RunFigures) *uint64 { return f.Served })},
+		{"turned away", "", figure(func(f *api.RunFigures) *uint64 { return f.TurnedAway })},
+		{"packets dropped", "", figure(func(f *api.RunFigures) *uint64 { return &f.DroppedPackets })},
 		{"served a second", "/s", func(f *api.RunFigures) *float64 { return f.ServedPerSecond }},
 		{"served all up to", "/s", func(f *api.RunFigures) *float64 { return f.KneePerSecond }},
 		{"first byte, half of them within", " s", func(f *api.RunFigures) *float64 { return f.FirstByteP50 }},
 		{"first byte, 99 of 100 within", " s", func(f *api.RunFigures) *float64 { return f.FirstByteP99 }},
-		{"clients inside, at most", "", most(func(f *api.RunFigures) *int { return f.HighestInside })},
-		{"requests in service, at most", "", most(func(f *api.RunFigures) *int { return f.HighestInService })},
-		{"accept queue, at most", "", most(func(f *api.RunFigures) *int { return &f.HighestAcceptQueue })},
+		{"clients inside, at most", "", figure(func(f *api.RunFigures) *int { return f.HighestInside })},
+		{"requests in service, at most", "", figure(func(f *api.RunFigures) *int { return f.HighestInService })},
+		{"accept queue, at most", "", figure(func(f *api.RunFigures) *int { return &f.HighestAcceptQueue })},
+	}
+}
+
+func figure[N int | uint64](of func(*api.RunFigures) *N) func(*api.RunFigures) *float64 {
+	return func(f *api.RunFigures) *float64 {
+		if n := of(f); n != nil {
+			return new(float64(*n))
+		}
+		return nil
 	}
 }
 
