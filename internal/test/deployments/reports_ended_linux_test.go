@@ -88,8 +88,8 @@ func inFar(c *rig.Case, script string) (last func() string) {
 	}
 }
 
-// tenClients ask all the time, with so many seconds of patience; each line is how many were answered and
-// how many were not.
+// tenClients ask all the time, each time with some seconds of patience; each line is how many were answered
+// and how many were not.
 func tenClients(address string, patience int, target string) string {
 	return fmt.Sprintf(`import socket, threading, time
 ok = bad = 0
