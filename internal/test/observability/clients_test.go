@@ -81,8 +81,8 @@ func TestClientsAndPeersOnDashboards(t *testing.T) {
 		"Requests in flight, by peer A":                     {sample(`peer="10.0.3.7:5432"`, 12)},
 		"Oldest request in flight, by peer A":               {sample(`peer="10.0.3.7:5432"`, 10)},
 		"Listeners, worst first D":                          {sample(at+`8080"`, 1.5), sample(at+`8081"`, 0)},
-		"tcpdiag-backlog: Clients turned away A":            {sample("", 2700)},
-		"tcpdiag-fleet: Clients turned away A":              {sample("", 2700)},
+		"tcpdiag-backlog: Clients turned away A":            {sample("", 2700+3600)}, // and refused
+		"tcpdiag-fleet: Clients turned away A":              {sample("", 2700+3600+18000)},
 		"Clients beside the room for them A":                {sample("", 360)},
 		"Clients beside the room for them C":                {sample("", 480)},
 		"Clients beside the room for them D":                {sample("", 26)},

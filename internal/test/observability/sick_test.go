@@ -2,6 +2,7 @@ package observability
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,18 +64,19 @@ func TestPanelsOfOneSickInstance(t *testing.T) {
 		"Nearest to a limit":       {{of(sick+queue, 1), of(sick+connections, 1), of(healthy+queue, 0), of(healthy+connections, .1)}},
 		"Top losses":               {{of(sick+`,cause="max_connections"`, 600)}},
 		"Ports without a listener": {{of(`instance="sick:1",port="8080"`, 1)}},
+		"tcpdiag-backlog: Status over time, where not ok": {{of(`who="sick:1 8080",netns="1"`, 4)}}, // "ok all the time" stood there
 	}
 	chosen := map[string]string{"job": ".+", "instance": ".+", "netns": ".+", "listener": "[::]:8080", "port": "8080"}
 	var asked []map[string]any
 	for _, d := range dashboards(t) {
 		for _, p := range d.drawn() {
-			for i, samples := range want[p.Title] {
+			for i, samples := range slices.Concat(want[p.Title], want[d.UID+": "+p.Title]) {
 				expr := insert(strings.ReplaceAll(p.Targets[i].Expr, "$__range", "1h"), chosen)
 				asked = append(asked, map[string]any{"expr": expr, "eval_time": "60m", "exp_samples": samples})
 			}
 		}
 	}
-	require.Len(t, asked, 11)
+	require.Len(t, asked, 12)
 	path := filepath.Join(t.TempDir(), "sick.test.yml")
 	require.NoError(t, writeYAML(path, map[string]any{"rule_files": fleetRules(t), "evaluation_interval": "1m", "tests": []map[string]any{
 		{"interval": "1m", "input_series": series, "promql_expr_test": asked},
