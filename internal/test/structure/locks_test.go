@@ -4,9 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,15 +33,7 @@ func TestLocksAreInTheTable(t *testing.T) {
 // locksOf are the fields that are locks, as package.type.field.
 func locksOf(t *testing.T) map[string]bool {
 	out := make(map[string]bool)
-	require.NoError(t, filepath.WalkDir(internal, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || filepath.Dir(path) == filepath.Clean(internal) && d.Name() == "test"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
+	for _, path := range sources(t, internal) {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -62,8 +52,7 @@ func locksOf(t *testing.T) map[string]bool {
 			}
 			return true
 		})
-		return nil
-	}))
+	}
 	return out
 }
 
