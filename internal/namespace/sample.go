@@ -59,6 +59,9 @@ type fast struct {
 // namespace keeps the samples of all others waiting for that time.
 const dumpRest = 10
 
+// expensive is a dump of some thousand listeners.
+const expensive = time.Millisecond
+
 // sampler makes the samples of a namespace. Only who has the turn (Shared) asks the kernel, and
 // then holds no lock: replies are noted, and taken in under mu when all have come. So watches are
 // written with both, and read with either; what is heard or dumped needs the turn alone, and all
@@ -127,7 +130,9 @@ func (s *sampler) ask(now time.Time) (dumped bool, err error) {
 		return false, nil
 	}
 	cost, err := s.fast.cost(s.fast.dump)
-	s.fast.next = now.Add(dumpRest * cost)
+	if cost >= expensive {
+		s.fast.next = now.Add(dumpRest * cost)
+	}
 	return err == nil, err
 }
 
