@@ -98,6 +98,9 @@ func TestTwoFloodsShareTheRoom(t *testing.T) {
 	require.Equal(t, []int{500, 500}, []int{c.report(t, one).Waiting, c.report(t, other).Waiting})
 }
 
+// sketched is by how much those are off at most, of some hundreds, who are counted by a sketch with a seed of its own.
+const sketched = 5
+
 // Who is turned out and is heard of again is one client.
 func TestTurnedOutForAnother(t *testing.T) {
 	c := newCrowd()
@@ -106,13 +109,13 @@ func TestTurnedOutForAnother(t *testing.T) {
 	c.syns(300, netip.MustParseAddrPort("10.0.0.1:2"))
 	e := c.report(t, one)
 	require.Equal(t, 700, e.Waiting)
-	require.EqualValues(t, 300, e.Untracked)
+	require.InDelta(t, 300, e.Untracked, sketched)
 	c.at += 2 * time.Second
 	c.clients = 0
 	c.syns(1000, one)
 	c.tracker.Advance(time.Hour)
 	e = c.report(t, one)
-	require.EqualValues(t, 1000, sumOf(e.Clients)+e.Untracked)
+	require.InDelta(t, 1000, sumOf(e.Clients)+e.Untracked, sketched)
 }
 
 // Making room takes no memory.
