@@ -6,6 +6,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 const (
@@ -60,7 +61,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	}
 	switch {
 	case a.has(inside):
-		return a.admitted(at, taken, t.roundTripOf(a))
+		return a.admitted(at, taken, t.finWithin(at, a))
 	case a.has(late):
 		return is(outcome.Stalled)
 	case met == kernel.SocketUnknown:
@@ -85,24 +86,29 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 	t.finish(at, a)
 }
 
-// roundTripOf is a client's, or that of the others where its answer to the SYN-ACK was not read.
-func (t *Tracker) roundTripOf(a *attempt) uint32 {
-	return cmp.Or(uint32(a.rtt), t.endpoints.of(a).roundTrip)
+// finWithin is how long after what it had sent was taken a client's FIN comes that could not be sent before: a round trip,
+// its own or the others' where its answer to the SYN-ACK was not read, and what its host took longer at times.
+func (t *Tracker) finWithin(at time.Duration, a *attempt) uint32 {
+	_, more := t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client}))
+	if a.link&^packet.Successor == loopbackIndex {
+		return max(uint32(more), localFIN)
+	}
+	return cmp.Or(uint32(a.rtt), t.endpoints.of(a).roundTrip) + max(uint32(more), pendingFIN)
 }
 
 // admitted is the outcome of one that was let in. If that was late, the FIN that shows that
 // it had left before may be on its way: as late as taken, when the kernel was asked, it may have taken data
 // that has yet to be read; 0 if it was not asked.
-func (a *attempt) admitted(at, taken time.Duration, roundTrip uint32) verdict {
-	known := a.first + ms(max(a.entered, a.lastIn)+roundTrip) + firstAsk
+func (a *attempt) admitted(at, taken time.Duration, finWithin uint32) verdict {
+	known := a.first + ms(max(a.entered, a.lastIn)+finWithin) + firstAsk
 	switch {
 	case a.pending() && at < known+rtoMost:
 		return later(at + firstAsk)
-	case a.pending(), a.leftBefore(roundTrip): // who repeats nothing for as long has left
+	case a.pending(), a.leftBefore(finWithin): // who repeats nothing for as long has left
 		a.signs = a.signs&^inside | late
 		return is(outcome.Stalled)
 	case a.letIn() == outcome.Delayed && !a.has(received|left|finished):
-		if known = max(known, taken+ms(roundTrip+pendingFIN)); at < known {
+		if known = max(known, taken+ms(finWithin)); at < known {
 			return later(known)
 		}
 	}
@@ -203,5 +209,6 @@ func (t *Tracker) leastRoundTrip(at time.Duration, a *attempt) {
 		return
 	}
 	most := min(a.entered-a.lastReply, a.entered-uint32(lateAfter/time.Millisecond))
-	a.rtt = uint16(min(most, uint32(t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client})))))
+	least, _ := t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client}))
+	a.rtt = uint16(min(most, uint32(least)))
 }

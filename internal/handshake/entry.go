@@ -20,6 +20,9 @@ const (
 	// pendingFIN is how long after it was let in, beside a round trip, a client sends a FIN
 	// that it could not send before, as its data was not acknowledged.
 	pendingFIN = 20
+	// localFIN is that of one on the loopback (LOOPBACK_IFINDEX), whose kernel takes and answers in one go (process_backlog).
+	localFIN      = 3
+	loopbackIndex = 1
 	// shutAfter is how soon behind its handshake a client ends its side that waits for the answer.
 	shutAfter = 50
 	// waitsFor is how long after its FIN the end of a client's connection comes that may have waited for an answer: it
@@ -49,7 +52,7 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 		if a.has(inside | late) { // this was not it
 			came = min(now, a.entered)
 		}
-		a.rtt = uint16(min(came-min(a.lastReply, came), 1<<16-1))
+		a.rtt = uint16(min(max(came-min(a.lastReply, came), 1), 1<<16-1)) // 0 is not known
 	}
 	switch {
 	case a.has(finished):
@@ -265,10 +268,10 @@ func (a *attempt) letIn() outcome.Outcome {
 
 // leftBefore reports whether a client that was let in late had left before: its FIN follows at once when its data is
 // acknowledged, as it had waited for that, be it that the answer has left by then. One without data waits for nothing.
-func (a *attempt) leftBefore(roundTrip uint32) bool {
+func (a *attempt) leftBefore(finWithin uint32) bool {
 	taken := a.entered
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == outcome.Delayed && a.ended <= taken+roundTrip+pendingFIN
+	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == outcome.Delayed && a.ended <= taken+finWithin
 }

@@ -357,9 +357,9 @@ func TestOutcomes(t *testing.T) {
 			e := s.ends()
 			require.Equal(t, just(test.want), e.Clients)
 			if test.want == outcome.Delayed {
-				require.InDelta(t, test.delay, e.Delays.Sum, .001)
+				require.InDelta(t, test.delay, e.Delays.Sum, .0015)
 				require.EqualValues(t, 1, e.Delays.Count)
-				require.InDelta(t, test.delay, e.Delays.Shortest.Seconds(), .001)
+				require.InDelta(t, test.delay, e.Delays.Shortest.Seconds(), .0015)
 				require.Equal(t, e.Delays.Shortest, e.Delays.Longest)
 				require.Zero(t, s.tracker.Report()[0].Delays.Longest, "since the report before")
 			}

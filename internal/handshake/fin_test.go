@@ -1,0 +1,85 @@
+package handshake
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
+
+// A client's FIN that waited until what it had sent was taken comes as soon as its host answers: on the loopback at once,
+// over a network within what others of its address took at times. One that comes later is of a client that was still there
+// when it was let in, and had no answer.
+func TestFINThatWaited(t *testing.T) {
+	const device = 2
+	for _, tt := range []struct {
+		name  string
+		link  uint32
+		slow  time.Duration // the handshake of another of its address, which took that long
+		after time.Duration // what it had sent was taken
+		late  bool
+	}{
+		{"on the loopback, at once", loopbackIndex, 0, time.Millisecond, true},
+		{"on the loopback, some milliseconds later", loopbackIndex, 0, 6 * time.Millisecond, false},
+		{"on the loopback of a busy machine", loopbackIndex, 12 * time.Millisecond, 6 * time.Millisecond, true},
+		{"from elsewhere, some milliseconds later", device, 0, 15 * time.Millisecond, true},
+		{"from elsewhere, later", device, 0, 40 * time.Millisecond, false},
+		{"from elsewhere, where a host is slow at times", device, 200 * time.Millisecond, 150 * time.Millisecond, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, Options{})
+			s.tracker.Widen(true)
+			link := packet.Link{Incoming: true, Outgoing: tt.link == loopbackIndex, Index: tt.link}
+			in := func(c *script, flags uint8, seq, ack uint32, payload int) {
+				c.tracker.Observe(s.at, &packet.Segment{
+					Link: link, Src: c.from.Addr().As16(), SrcPort: c.from.Port(), Dst: server.Addr().As16(), DstPort: port,
+					Flags: flags, Seq: seq, Ack: ack, Payload: payload,
+				})
+			}
+			begin := func(c *script, took time.Duration) {
+				in(c, packet.FlagSYN, c.isn, 0, 0)
+				out := link
+				out.Incoming, out.Outgoing = link.Outgoing, true
+				c.tracker.Observe(s.at, &packet.Segment{
+					Link: out, Dst: c.from.Addr().As16(), DstPort: c.from.Port(), Src: server.Addr().As16(), SrcPort: port,
+					Flags: packet.FlagSYN | packet.FlagACK, Seq: serverISN, Ack: c.isn + 1,
+				})
+				s.at += took
+				in(c, packet.FlagACK, c.isn+1, serverISN+1, 0)
+			}
+			begin(s.client("10.0.0.7:41000", 7), 0)
+			begin(s.client("10.0.0.7:41001", 7), tt.slow)
+			s.at += 5 * time.Second // they are counted
+			s.has(kernel.NoSocket)
+			s.tracker.Advance(s.at)
+			before := s.tracker.Report()[0]
+
+			s.tracker.Drops(port, s.at, s.at+time.Minute)
+			s.tracker.Cookies(s.at, s.at+time.Minute)
+			s.has(kernel.OnlyListener)
+			begin(s, 0)
+			in(s, packet.FlagACK, s.isn+1, serverISN+1, 50)
+			s.tracker.Ask(s.at)
+			s.at += 6 * time.Second
+			s.tracker.Advance(s.at)
+			in(s, packet.FlagACK, s.isn+1, serverISN+1, 50) // it is taken
+			s.has(kernel.Connection)
+			s.at += tt.after
+			in(s, packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1, 0)
+			s.tracker.Ask(s.at)
+			e := s.ends()
+			if tt.late {
+				require.EqualValues(t, 1, e.Clients[outcome.Stalled])
+				require.EqualValues(t, 1, e.LetInLate)
+				return
+			}
+			require.EqualValues(t, 1, e.Clients[outcome.Delayed])
+			require.EqualValues(t, before.LetIn+1, e.LetIn)
+			require.EqualValues(t, 1, e.Answers.Unanswered)
+		})
+	}
+}
