@@ -49,6 +49,8 @@ type patience struct {
 	connect, read time.Duration
 	keep          time.Duration // an answered client stays that long
 	hold          time.Duration // a check does
+	half          bool          // they end their side behind the request (shutdown(2))
+	resets        bool          // who has no answer resets its connection (SO_LINGER 0), as a proxy does
 }
 
 // client is one that runs.
@@ -66,6 +68,8 @@ type crowd struct {
 	start   time.Time
 	epoll   int
 	ports   int // the first of its clients'
+	few     int // of them, which are used again; 0 for one for each client
+	tried   int
 	byFD    map[int]*client
 	clients []*client
 }
@@ -83,23 +87,59 @@ const firstPort = 33_000
 // begin starts a client; check: one that sends nothing. It is called within the clients'
 // namespace.
 func (c *crowd) begin(check bool) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	for { // a port whose client has left may still be in use
+		k := &client{account: account{began: c.now(), check: check}}
+		if err := c.connect(k); !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.EADDRINUSE) {
+			c.begun(k, err)
+			return
+		}
+	}
+}
+
+// connect takes the next port: one of its own for each client, as the kernel's would come again, or of the few there are.
+func (c *crowd) connect(k *client) error {
+	family, from := unix.AF_INET, netip.IPv4Unspecified()
+	if c.to.Addr().Is6() {
+		family, from = unix.AF_INET6, netip.IPv6Unspecified()
+	}
+	c.tried++
+	k.port = uint16(c.ports + c.tried)
+	if c.few > 0 {
+		k.port = uint16(c.ports + c.tried%c.few)
+	}
+	var err error
+	k.fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	require.NoError(c.t, err)
-	k := &client{account: account{began: c.now(), check: check}, fd: fd}
+	if c.few > 0 {
+		require.NoError(c.t, unix.SetsockoptInt(k.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+	}
+	if err = unix.Bind(k.fd, sockaddr(netip.AddrPortFrom(from, k.port))); err == nil {
+		err = unix.Connect(k.fd, sockaddr(c.to))
+	}
+	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EADDRINUSE) {
+		require.Positive(c.t, c.few)
+		_ = unix.Close(k.fd)
+	}
+	return err
+}
+
+// begun takes in what connect(2) said.
+func (c *crowd) begun(k *client, err error) {
 	k.deadline = k.began + c.waits.connect
 	c.clients = append(c.clients, k)
-	// A port of its own: the kernel's would come again.
-	require.NoError(c.t, unix.Bind(fd, &unix.SockaddrInet4{Port: c.ports + len(c.clients)}))
-	err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(c.to.Port()), Addr: c.to.Addr().As4()})
-	local, failed := unix.Getsockname(fd)
-	require.NoError(c.t, failed)
-	k.port = uint16(local.(*unix.SockaddrInet4).Port)
 	if err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		c.failed(k, err)
 		return
 	}
-	c.byFD[fd] = k
-	require.NoError(c.t, unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: int32(fd), Events: unix.EPOLLOUT | unix.EPOLLIN}))
+	c.byFD[k.fd] = k
+	require.NoError(c.t, unix.EpollCtl(c.epoll, unix.EPOLL_CTL_ADD, k.fd, &unix.EpollEvent{Fd: int32(k.fd), Events: unix.EPOLLOUT | unix.EPOLLIN}))
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if a.Addr().Is6() {
+		return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+	}
+	return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 }
 
 func (c *crowd) now() time.Duration { return time.Since(c.start) }
@@ -107,6 +147,9 @@ func (c *crowd) now() time.Duration { return time.Since(c.start) }
 func (c *crowd) over(k *client, how end) {
 	if info, err := unix.GetsockoptTCPInfo(k.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 		k.unacknowledged = k.connected > 0 && info.Unacked > 0
+	}
+	if c.waits.resets && how == readTimeout {
+		_ = unix.SetsockoptLinger(k.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	}
 	k.over, k.how = c.now(), how
 	delete(c.byFD, k.fd)
@@ -195,6 +238,9 @@ func (c *crowd) connects(k *client) bool {
 	if _, err := unix.Write(k.fd, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: "+connection+"\r\n\r\n")); err != nil {
 		c.failed(k, err)
 		return false
+	}
+	if c.waits.half {
+		_ = unix.Shutdown(k.fd, unix.SHUT_WR)
 	}
 	return true
 }

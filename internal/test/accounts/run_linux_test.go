@@ -35,6 +35,9 @@ type shape struct {
 	delay           time.Duration // of each packet of the veth, each way
 	loss            float32       // percent of them, each way
 	outcomes        bool          // it ends when all are known, be it that dead clients may yet be let in
+	v6              bool
+	twins           bool          // two servers on the port
+	restartAfter    time.Duration // the server is, half a second later
 	orphans         int           // tcp_orphan_retries of the clients: 0 is the default, which takes two minutes
 }
 
@@ -74,7 +77,9 @@ func run(t testing.TB, s shape) *result {
 	crowdNS, addr := server, netip.MustParseAddr("127.0.0.1")
 	if s.veth {
 		crowdNS = nettest.Namespace(t)
-		addr, _ = nettest.Veth(t, server, crowdNS)
+		if addr, _ = nettest.Veth(t, server, crowdNS); s.v6 {
+			addr, _ = nettest.VethIPv6(t, server, crowdNS)
+		}
 	}
 	if s.delay > 0 {
 		server.Impair(t, "veth0", s.delay, s.loss)
@@ -87,8 +92,16 @@ func run(t testing.TB, s shape) *result {
 	}
 	crowdNS.Sysctl(t, "net.ipv4.tcp_orphan_retries", strconv.Itoa(s.orphans))
 	s.server.Address = netip.AddrPortFrom(addr, nextPort()).String()
-	srv, to, stop := serve(t, server, s.server)
-	t.Cleanup(stop)
+	servers := &restarted{t: t, ns: server, options: s.server, after: s.restartAfter}
+	to, bounds := netip.MustParseAddrPort(s.server.Address), servers.bounds
+	if s.twins {
+		two := newTwins(t, server, s.server)
+		bounds = two.bounds
+		t.Cleanup(two.stop)
+	} else {
+		servers.start()
+		t.Cleanup(servers.end)
+	}
 	kernel := newTrace(t, to.Port())
 	opened := passiveOpens(t, server)
 	judged := newJudgements()
@@ -98,11 +111,10 @@ func run(t testing.TB, s shape) *result {
 	c := newCrowd(t, to, s.patience)
 	watch := &watcher{t: t, tap: tap, opened: func() uint64 { return opened() - before }}
 	watch.bounds = func() (accepted, served uint64) {
-		queue := s.server.AcceptCount + runtime.NumCPU() // which may hold one more for each other processor
-		if accepted = uint64(queue + srv.Accepted()); s.checks > 0 {
+		if accepted, served = bounds(); s.checks > 0 || s.patience.half || s.patience.resets {
 			return accepted, accepted // what a check leaves is room, too
 		}
-		return accepted, uint64(queue + s.server.MaxConnections + srv.Stats().Served)
+		return accepted, served
 	}
 	crowdNS.Do(func() {
 		for i := range s.clients {
@@ -112,10 +124,12 @@ func run(t testing.TB, s shape) *result {
 			}
 			for until := s.spread * time.Duration(i) / time.Duration(s.clients); c.now() < until; {
 				c.step(time.Millisecond)
+				servers.step(c.now())
 			}
 		}
 	})
 	for c.step(10 * time.Millisecond) {
+		servers.step(c.now())
 		watch.look()
 	}
 	r := &result{shape: s, server: to.Port(), clients: c.clients}
@@ -128,6 +142,49 @@ func run(t testing.TB, s shape) *result {
 		r.made, r.began = kernel.all(start)
 	}
 	return r
+}
+
+// restarted is a server that is restarted once, if after is not 0.
+type restarted struct {
+	t       testing.TB
+	ns      *nettest.NS
+	options demo.ServerOptions
+	after   time.Duration
+	all     []*demo.Server
+	stop    func()
+}
+
+func (r *restarted) start() {
+	srv, _, stop := serve(r.t, r.ns, r.options)
+	r.all, r.stop = append(r.all, srv), stop
+}
+
+func (r *restarted) end() {
+	if r.stop != nil {
+		r.stop()
+	}
+}
+
+// bounds are the room, with what was accepted, or served, by now.
+func (r *restarted) bounds() (accepted, served uint64) {
+	queue := r.options.AcceptCount + runtime.NumCPU() // which may hold one more for each other processor
+	for _, srv := range r.all {
+		accepted += uint64(queue + srv.Accepted())
+		served += uint64(queue + r.options.MaxConnections + srv.Stats().Served)
+	}
+	return accepted, served
+}
+
+// step stops it, and starts it again half a second later.
+func (r *restarted) step(now time.Duration) {
+	switch {
+	case r.after == 0, now < r.after, len(r.all) > 1:
+	case r.stop != nil:
+		r.stop()
+		r.stop = nil
+	case now >= r.after+time.Second/2:
+		r.start()
+	}
 }
 
 // serve runs a server in a namespace until it is stopped.
