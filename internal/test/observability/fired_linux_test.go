@@ -87,7 +87,7 @@ func firedBy() map[string]string {
 func TestFullEveryAlertFires(t *testing.T) {
 	proof.Skip(t)
 	a := artifacts(t)
-	f := &fired{t: t, rig: a, stack: &stack{agents: make(map[string]*rig.Agent)}, arrived: make(map[string][]Notification)}
+	f := newFired(t, a)
 	_, alerting := rules(t)
 	var missing []string
 	for _, rule := range alerting {
@@ -121,12 +121,17 @@ type fired struct {
 	arrived map[string][]Notification // firing, by alert; each listener and cause once
 }
 
-// begin starts the servers, their clients, the agents and what watches them, and then the faults that must not have been there before.
-func (f *fired) begin() {
-	t := f.t
+func newFired(t *testing.T, a rig.Artifacts) *fired {
+	f := &fired{t: t, rig: a, stack: &stack{agents: make(map[string]*rig.Agent)}, arrived: make(map[string][]Notification)}
 	f.shop = filepath.Join(t.TempDir(), "shop")
 	out, err := exec.Command("go", "build", "-o", f.shop, "./shop").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	return f
+}
+
+// begin starts the servers, their clients, the agents and what watches them, and then the faults that must not have been there before.
+func (f *fired) begin() {
+	t := f.t
 	limited := []string{"--max-connections", "20", "--max-threads", "4"}
 	roomy := []string{"--max-connections", "100", "--max-threads", "100"}
 

@@ -114,6 +114,11 @@ func All() []Proof {
 			Run:   goTest("./internal/test/observability", "^TestFullEveryAlertFires$", "30m"), Covers: []string{"deploy/prometheus", "internal/promexport", "internal/test/observability"}, Results: []string{"docs/results/alerts.md"},
 		},
 		{
+			Name: "dashboards", What: "both dashboards drawn with Grafana's own components, of what a real Prometheus has of servers in every state: what each says, and the pictures of dashboards/README.md", Minutes: 6, Root: true, Dir: "internal/test/observability/pictures",
+			Needs: slices.Concat(java, []Need{{"prometheus", "prometheus"}, {"prometheus-alertmanager", "prometheus-alertmanager"}, {"chromium", "chromium"}, {"npm", "npm"}, {"setpriv", "util-linux"}}),
+			Run:   []string{"./prove.sh"}, Covers: []string{"dashboards", "deploy/prometheus", "internal/promexport", "internal/test/observability"},
+		},
+		{
 			Name: "fleet", What: "a real Prometheus that scrapes up to 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 20, Needs: []Need{{"prometheus", "prometheus"}},
 			Run: goTest("./internal/test/fleet", "^TestFleet$/", "40m"), Select: "-run", Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
 		},
