@@ -23,7 +23,7 @@ func DroppingStage(l *model.Listener) string {
 			return reading.StageAcceptQueue
 		}
 	}
-	if len(l.Losses.By) > 0 {
+	if len(l.Losses.By) > 0 && l.Verdict.Cause != model.CauseBeforeListener { // these find no route back
 		return "syn_backlog"
 	}
 	return ""

@@ -102,6 +102,11 @@ func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
 }
 
+// cookies is whether the kernel sends SYN cookies, and how far a counter moved.
+func cookies(sent int, counter string, n uint64) func(*symptoms.Input) {
+	return func(e *symptoms.Input) { e.Sysctl["tcp_syncookies"], e.Delta[counter] = sent, n }
+}
+
 func refusedAt(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.RefusedAt = netip.MustParseAddrPort(addr) }
 }
@@ -228,6 +233,10 @@ func unacknowledged(n int) func(*model.Listener) {
 	}
 }
 
+func haproxy(l *model.Listener) {
+	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "haproxy"
+}
+
 func ajp(l *model.Listener) { l.Connector.Protocol = "ajp" }
 
 // cameFrom is how many connections come from one address.
@@ -273,6 +282,16 @@ func scenariosClaims() []scenario {
 			name: "an AJP connector without its secret", status: saturated, cause: model.CauseNotAccepting,
 			now:    fresh().queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(ajp),
 			before: fresh().queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(ajp),
+		},
+		{
+			name: "haproxy at its maxconn", status: saturated, cause: model.CauseNotAccepting,
+			now:    fresh().idle(20).queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
+			before: fresh().idle(20).queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
+		},
+		{
+			name: "a child has inherited the socket of a server that has ended", status: saturated, cause: model.CauseNotAccepting,
+			now:    fresh().queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
+			before: fresh().queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
 		},
 		{
 			name: "a paused connector drops packets", status: losing, cause: model.CauseNotAccepting, chain: chainOf(acceptQueue),
@@ -735,6 +754,25 @@ func scenariosClaims() []scenario {
 		{
 			name: "a netfilter rule with a counter rejects them", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 12),
+		},
+		{
+			name: "SYNs are dropped, and as many packets have no route", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: cookies(1, "OutNoRoutes", 61),
+		},
+		{
+			name: "SYNs are dropped, and a few packets have no route", status: losing, cause: model.CauseSynBacklog, chain: chainOf(),
+			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: cookies(1, "OutNoRoutes", 6),
+		},
+		{
+			name: "SYNs are dropped at the SYN queue, and packets have no route", status: losing, cause: model.CauseSynBacklog, chain: chainOf(model.CauseSynBacklog),
+			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
+				cookies(0, "OutNoRoutes", 61)(e)
+				e.Delta["TCPReqQFullDrop"] = 60
+			},
+		},
+		{
+			name: "TCP itself refuses clients at the address that is listened on", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("OutRsts", 13),
 		},
 		{
 			name: "clients were refused before it listened", status: losing,

@@ -37,6 +37,9 @@ func notAccepting() Cause {
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if foreign(s) {
+				if n, _ := reading.SlotsInUse(s.Now); n > 0 {
+					return phrase.Sprintf("See what %s does, and which limits of its own it has (haproxy's maxconn, nginx's worker_connections, the processes or threads of a server that has one for each connection): it holds %s, and takes no more. A longer accept queue would only let more clients wait.", reading.ServerName(s.Now), phrase.Count(n, "connection"))
+				}
 				return phrase.Sprintf("See what %s does: it is busy with something else, or stuck; or it has only inherited the socket, as a child of a server that has ended: then end it, start the server again, and have it close its descriptors in children (FD_CLOEXEC). A longer accept queue would only let more clients wait.", reading.ServerName(s.Now))
 			}
 			if s.Now.Acceptor == model.AcceptorMissing {
@@ -49,6 +52,12 @@ func notAccepting() Cause {
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
 			const not = "acceptCount, threads or connections: nobody is taken out of the queue, however long it is."
+			if n, _ := reading.SlotsInUse(s.Now); foreign(s) && n > 0 {
+				return []model.Step{
+					advice.Action(phrase.Sprintf("See which limits of its own %s has, as it holds %s and takes no more: haproxy's maxconn, nginx's worker_connections, the processes or threads of a server that has one for each connection", reading.ServerName(s.Now), phrase.Count(n, "connection"))),
+					advice.Action(phrase.Sprintf("Else see what %s is busy with, or waits for", reading.ServerName(s.Now))),
+				}, not
+			}
 			if foreign(s) {
 				return []model.Step{
 					advice.Action(phrase.Sprintf("See what %s does: it is busy with something else, or stuck", reading.ServerName(s.Now))),
@@ -126,6 +135,9 @@ func nothingAcceptedPhrase(s *symptoms.Symptoms) string {
 }
 
 func acceptorPhrase(s *symptoms.Symptoms) string {
+	if n, _ := reading.SlotsInUse(s.Now); foreign(s) && n > 0 {
+		return phrase.Sprintf("no thread of %s waits for others there, which holds %s", reading.ServerName(s.Now), phrase.Count(n, "connection"))
+	}
 	if foreign(s) {
 		return "no thread of " + reading.ServerName(s.Now) + " waits for connections there"
 	}

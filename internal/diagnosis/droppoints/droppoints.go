@@ -26,6 +26,9 @@ func Where(s *symptoms.Symptoms) string {
 	case len(found) > 0:
 		return strings.Join(found, ", ")
 	case s.Rejected():
+		if _, rule := s.RefusedBy(); !rule {
+			return "a firewall rule rejects them with a reset, or an address translation sends them on to a port where nobody listens (which is not known)"
+		}
 		return "a firewall rule rejects them with a reset (which one is not known)"
 	}
 	_, tracked := s.Delta[ConntrackDrop]
@@ -58,6 +61,12 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 	if s.AddressMissing() { // the kernel delivers nothing to it, whatever else it counts
 		return []Point{{words.AddressMissing(s), advice.MissingAddressSteps(s)[1]}}
 	}
+	if n := s.NoRouteBack(); n > 0 {
+		return []Point{{
+			phrase.Sprintf("the kernel has no route back to them, so that no SYN-ACK leaves (OutNoRoutes +%d)", n),
+			advice.Command("See which route the kernel has to these clients, and give it one (of a pod or container: in its network namespace)", "ip route get CLIENT; ip rule; ip route show table all"),
+		}}
+	}
 	enough := max(1, (s.InFront()+1)/2)
 	moved := func(name string) uint64 {
 		if n := s.Delta[name]; n >= enough {
@@ -82,7 +91,19 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 			out = append(out, Point{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})
 		}
 	}
-	return append(out, tracking(s, moved)...)
+	out = append(out, tracking(s, moved)...)
+	if tcp, _ := s.RefusedBy(); tcp && len(out) == 0 && s.Rejected() {
+		return []Point{translated(s)}
+	}
+	return out
+}
+
+// translated: the listener refuses nobody, and the kernel's TCP does.
+func translated(s *symptoms.Symptoms) Point {
+	return Point{
+		phrase.Sprintf("TCP itself refuses them (OutRsts +%d), as where an address translation sends them on to a port where nobody listens, or the listener takes IPv6 alone", s.Delta["OutRsts"]),
+		advice.Command("See whether a rule sends them on to another port, and start what is to listen there (a sidecar, a proxy), or take the rule away", "nft list ruleset; iptables-save -t nat"),
+	}
 }
 
 const md5Text = "Give both ends the same keys (TCP_MD5SIG, TCP_AO), or none: who has set them up for this port?"

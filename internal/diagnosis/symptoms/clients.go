@@ -319,6 +319,17 @@ func (s *Symptoms) MostlyRejected() bool {
 	return s.rejected() && n >= leftLeast && n > 2*(s.Losses().DroppedPackets+s.Losses().Unattributed) && n >= others
 }
 
+// RefusedBy says whether TCP itself has sent the resets that refused them (OutRsts), which it has not of those of a firewall's
+// rule. Neither is known where it has sent many others.
+func (s *Symptoms) RefusedBy() (tcp, rule bool) {
+	n, known := s.Delta["OutRsts"]
+	for _, other := range []uint64{s.Delta["TCPAbortOnClose"], s.Delta["TCPAbortOnData"], s.ResetByServer()} {
+		n -= min(n, other)
+	}
+	refused := s.Refused()
+	return known && 2*n >= refused && n <= 2*refused, known && 2*n < refused
+}
+
 func (s *Symptoms) rejected() bool {
 	c := s.Clients()
 	return s.Refused() > 0 && (c == nil || !c.RefusedBefore) && s.Closed == nil && s.Before != nil && Covers(s.Now, c)

@@ -9,7 +9,24 @@ import (
 // that is full.
 func (s *Symptoms) SynQueueFull() bool {
 	n := s.DroppedFor(model.CauseSynBacklog)
-	return n > 0 && float64(n) >= s.T.LossFraction*float64(s.Losses().DroppedPackets)
+	return n > 0 && float64(n) >= s.T.LossFraction*float64(s.Losses().DroppedPackets) && s.SynQueueMayBe()
+}
+
+// SynQueueMayBe means that a full SYN queue may be what drops SYNs before the accept queue: not where it answers them with
+// cookies (tcp_conn_request).
+func (s *Symptoms) SynQueueMayBe() bool {
+	cookies, known := s.Sysctl["tcp_syncookies"]
+	return !known || cookies == 0 || s.Delta["TCPReqQFullDrop"] > 0
+}
+
+// NoRouteBack is how many SYNs were dropped as the kernel has no route for their SYN-ACKs: it counts them among the listener's
+// drops, and as packets without a route (inet_csk_route_req, IPSTATS_MIB_OUTNOROUTES). Others are counted there, too.
+func (s *Symptoms) NoRouteBack() uint64 {
+	n, without := s.DroppedFor(model.CauseSynBacklog), s.Delta["OutNoRoutes"]
+	if n == 0 || 2*without < n || s.Delta["TCPReqQFullDrop"] > 0 || 2*n <= s.Losses().DroppedPackets {
+		return 0
+	}
+	return min(n, without)
 }
 
 // Clamped reports whether less of acceptCount is in force than was configured,

@@ -6,11 +6,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 )
 
-// NetCountersFile reads the TCP counters of a network namespace since that was
+// NetCountersFile reads the TCP counters, and one of IP, of a network namespace since that was
 // made, by the kernel's names (include/uapi/linux/snmp.h), from files kept open: a
 // tenth of what opening them each time costs. Like ListenCountersFile it keeps the
 // namespace alive until it is closed, and is for one goroutine at a time.
-type NetCountersFile struct{ netstat, snmp *counterFile }
+type NetCountersFile struct{ netstat, snmp, ip *counterFile }
 
 // OpenNetCounters opens the counters of the process's network namespace. Any
 // user may.
@@ -28,13 +28,17 @@ func OpenNetCounters(fs hostproc.FS, pid int) (*NetCountersFile, error) {
 		_ = netstat.Close()
 		return nil, err
 	}
-	return &NetCountersFile{netstat, snmp}, nil
+	ip, err := openCounters(fs, pid, "snmp", "Ip", []string{"OutNoRoutes"})
+	if err != nil {
+		return nil, errors.Join(err, netstat.Close(), snmp.Close())
+	}
+	return &NetCountersFile{netstat, snmp, ip}, nil
 }
 
 // Read puts the counters of this moment into out, by the kernel's names. One
 // that this kernel lacks is absent. On an error out may be partly written.
 func (f *NetCountersFile) Read(out map[string]uint64) error {
-	for _, file := range []*counterFile{f.netstat, f.snmp} {
+	for _, file := range []*counterFile{f.netstat, f.snmp, f.ip} {
 		if err := file.read(); err != nil {
 			return err
 		}
@@ -48,4 +52,6 @@ func (f *NetCountersFile) Read(out map[string]uint64) error {
 }
 
 // Close lets the namespace go.
-func (f *NetCountersFile) Close() error { return errors.Join(f.netstat.Close(), f.snmp.Close()) }
+func (f *NetCountersFile) Close() error {
+	return errors.Join(f.netstat.Close(), f.snmp.Close(), f.ip.Close())
+}
