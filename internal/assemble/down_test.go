@@ -38,8 +38,7 @@ func TestWhoListenedBefore(t *testing.T) {
 	require.NotNil(t, last)
 	require.Equal(t, "127.0.0.1:8080", last.Address)
 	require.Equal(t, 5*time.Second, last.Ago)
-	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "Nothing has listened on port 8080 for 5 s.")
-	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "until 03:12:00 UTC.")
+	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "Nothing has listened on port 8080 since 03:12:00 UTC. Before, a listener did, on 127.0.0.1:8080.")
 	state, _ = Compose(state, &facts.View{Time: at, Watchlist: list(false)}, Options{}).Judge()
 	require.Empty(t, state.last, "of a port that nobody asks for any more")
 }

@@ -41,7 +41,7 @@ func TestReportOfARecording(t *testing.T) {
 	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", recorded, "-o", page}, &out, &out), out.String())
 	html, err := os.ReadFile(page)
 	require.NoError(t, err)
-	for _, want := range []string{"What happened", "What clients saw", "What to change", "How it went", "<svg"} {
+	for _, want := range []string{"What happened", "What clients saw", "What was found", "How it went", "<svg"} {
 		require.Contains(t, string(html), want)
 	}
 	require.NotContains(t, string(html), "<script")

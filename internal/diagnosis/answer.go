@@ -212,15 +212,15 @@ func (j *judge) whyClosed(c model.Cause) string {
 	if last == nil {
 		return phrase.Sprintf("Nothing listens on port %v.", j.s.Now.Port)
 	}
-	who := "A listener"
+	who := "a listener"
 	if last.PID != 0 {
 		who = last.Comm + " " + strconv.Itoa(last.PID)
 	}
 	if last.Pod != nil {
 		who += " of " + last.Pod.String()
 	}
-	return phrase.Sprintf("Nothing has listened on port %v for %s. %s did, on %s, until %s.",
-		j.s.Now.Port, phrase.Seconds(last.Ago), who, last.Address, last.Seen.UTC().Format("15:04:05 MST"))
+	return phrase.Sprintf("Nothing has listened on port %v since %s. Before, %s did, on %s.",
+		j.s.Now.Port, last.Seen.UTC().Format("15:04:05 MST"), who, last.Address)
 }
 
 // whyInside continues with what the used up threads wait for in the process itself.

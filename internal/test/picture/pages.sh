@@ -1,6 +1,7 @@
 #!/bin/bash
-# The agent's page in every status, on a desktop and on a phone, light and dark, in a real Chromium: the pictures of
-# docs/page.md. Root (a network namespace of its own), six minutes.
+# The agent's page in every status, on a desktop and on a phone, light and dark, in a real Chromium, and the reports of
+# what it recorded meanwhile: the pictures of docs/page.md and docs/incidents.md. Root (a network namespace of its own),
+# seven minutes.
 #   pages.sh FOLDER [PROGRAM]
 set -euo pipefail
 out=$(realpath -m "$1") program=$(realpath "${2:-bin/tcpdiag}")
@@ -24,7 +25,8 @@ exec 9>"$work/alive" 8>"$work/files"
 sleep 1
 # agent PORT FLAGS: on a port of its own
 agent() {
-	"$program" agent --web.listen-address "127.0.0.1:$1" "${@:2}" 8>&- 9>&- 2>"$work/agent-$1.log" & agents+=($!)
+	mkdir "$work/$1"
+	"$program" agent --web.listen-address "127.0.0.1:$1" --incident-dir "$work/$1" "${@:2}" 8>&- 9>&- 2>"$work/agent-$1.log" & agents+=($!)
 }
 limits="--max-connections 20"
 agent 10881 --port 8081 --max-threads 4 $limits
@@ -35,7 +37,7 @@ ln -f "$work/demo-server" "$work/clients"
 "$work/clients" clients <"$work/alive" 8>&- 9>&- & clients=$!
 end() {
 	exec 9>&- 8>&-
-	kill "${agents[@]}" || true
+	[ ${#agents[@]} = 0 ] || kill "${agents[@]}" || true
 	wait "$servers" "$calm" "$files" "$clients" "${agents[@]}" || true
 }
 trap end EXIT
@@ -46,5 +48,14 @@ page 10883 warning
 page 10884 healthy
 page 10885 thirty
 exec 8>&-
-sleep 8
+sleep 25
 page 10883 down
+kill "${agents[@]}"
+wait "${agents[@]}" || true
+agents=()
+report() {
+	"$program" report "$(ls "$work/$1"/*.tcpdiag | tail -1)" -o "$work/$2.html"
+	"$work/shoot" "file://$work/$2.html" "$out/report-$2" desktop-light desktop-dark phone-light
+}
+report 10881 losing
+report 10883 down
