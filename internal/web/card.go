@@ -110,7 +110,7 @@ func newRow(l *model.Listener) card {
 		Status: l.Verdict.Status.String(), Cause: model.Printable(string(l.Verdict.Cause)), Who: who(l),
 	}
 	if q := l.AcceptQueue; q != nil {
-		c.Queue = phrase.Number(q.Length) + " of " + phrase.Number(q.Capacity())
+		c.Queue = phrase.Number(min(q.Length, q.Capacity())) + " of " + phrase.Number(q.Capacity())
 		c.QueueFill = percent(q.Ratio())
 	}
 	return c

@@ -35,3 +35,11 @@ func TestDropsAreDrawnByCause(t *testing.T) {
 		{"unknown", "unknown", "M173 40V35.2H174V40Z"},
 	}, c.Parts)
 }
+
+// The kernel may take one more for a moment: "27 of 26" reads as a mistake.
+func TestChartsHaveNoMoreThanThereIsRoom(t *testing.T) {
+	p := plot{points: []recording.Point{{At: 1, Peak: 7, Inside: 27}}, width: 1, span: "1 min"}
+	require.Equal(t, "6 of 6", p.queue(6).Now)
+	require.Equal(t, "26 of 26", p.inside(26).Now)
+	require.Equal(t, "26", p.inside(26).Top)
+}

@@ -78,25 +78,28 @@ func (p *plot) drops() chart {
 	return c
 }
 
+// queue has at most as many as there is room for: the kernel may take one more for a moment, see
+// model.AcceptQueue, and more than there are reads as a mistake.
 func (p *plot) queue(room int) chart {
-	values := p.values(func(p recording.Point) float64 { return float64(p.Peak) })
-	top, now := maxOf(values, float64(room)), p.last().Peak
+	values := p.values(func(p recording.Point) float64 { return min(float64(p.Peak), float64(room)) })
+	top, now := float64(room), min(int(p.last().Peak), room)
 	return chart{
-		Name: "accept queue, its peaks", Class: "queue", Now: fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room)),
+		Name: "accept queue, its peaks", Class: "queue", Now: fmt.Sprintf("%s of %s", phrase.Number(now), phrase.Number(room)),
 		Path: area(values, top), Limit: height(float64(room), top), Top: axis(top), Values: list(values),
 		Text: fmt.Sprintf("Accept queue: last %d of %d, at most %.0f in %s", now, room, maxOf(values, 0), p.span),
 	}
 }
 
+// inside are those of the queue and of the connections, likewise.
 func (p *plot) inside(room int) chart {
-	values := p.values(func(p recording.Point) float64 { return float64(p.Inside) })
-	top, now := maxOf(values, float64(room)), p.last().Inside
+	values := p.values(func(p recording.Point) float64 { return min(float64(p.Inside), float64(room)) })
+	top, now := float64(room), min(int(p.last().Inside), room)
 	c := chart{
 		Name: "clients inside", Class: "inside", Now: "n/a", Path: area(values, top), Limit: height(float64(room), top), Top: axis(top), Values: list(values),
 		Text: fmt.Sprintf("Clients inside: at most %.0f of %d in %s", maxOf(values, 0), room, p.span),
 	}
 	if now >= 0 {
-		c.Now = fmt.Sprintf("%s of %s", phrase.Number(int(now)), phrase.Number(room))
+		c.Now = fmt.Sprintf("%s of %s", phrase.Number(now), phrase.Number(room))
 	}
 	return c
 }
