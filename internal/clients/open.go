@@ -137,8 +137,15 @@ func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) kern
 	if f.Socket != kernel.Connection && client.Addr().IsLinkLocalUnicast() {
 		return kernel.Found{} // sockets of such an address are bound to their device
 	}
+	if f.HasInfo && f.Received == 0 && device == loopbackIndex { // it may have left, and what it sent before is not taken
+		own, err := t.sockets.Between(client, server, device)
+		f.There = err == nil && own.State == sockdiag.Established
+	}
 	return f
 }
+
+// loopbackIndex is the loopback's, in each namespace (LOOPBACK_IFINDEX).
+const loopbackIndex = 1
 
 // Alone asks for all listeners: that never walks the table of connections.
 func (t *namespaceTap) Alone() bool {

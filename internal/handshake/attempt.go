@@ -75,6 +75,7 @@ const (
 	wasStalled                   // it is counted as that
 	waited                       // its connection ended long after its FIN
 	turnedOut                    // the server ended the connection first
+	there                        // it was there when the server had a socket for it
 
 	// As long as no SYN-ACK was read:
 	unseen   // one may have left

@@ -91,7 +91,7 @@ func (a *attempt) shutsDown(now uint32) bool {
 // pending: it was let in late and by a bare ACK, and what it had sent before has not been
 // taken: if it has left, its FIN waits for that.
 func (a *attempt) pending() bool {
-	return a.has(inside) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == outcome.Delayed
+	return a.has(inside) && !a.has(there) && a.has(untaken) && a.has(talked) && !a.has(taking|counted|served|closed|finished|left) && a.letIn() == outcome.Delayed
 }
 
 // acknowledges takes in what a segment of the client acknowledges, and reports whether it can be of this connection.
@@ -178,6 +178,9 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 // found takes in a socket of the client, of a moment between two.
 func (a *attempt) found(from, now uint32, f *kernel.Found) {
 	entered := a.entry()
+	if f.There {
+		a.signs |= there
+	}
 	if f.HasInfo {
 		if f.Received > 0 {
 			a.signs |= talked | taking
@@ -273,5 +276,5 @@ func (a *attempt) leftBefore(finWithin uint32) bool {
 	if a.lastIn <= a.ended {
 		taken = max(taken, a.lastIn)
 	}
-	return a.has(finished) && a.has(talked) && !a.has(received) && a.letIn() == outcome.Delayed && a.ended <= taken+finWithin
+	return a.has(finished) && a.has(talked) && !a.has(received|there) && a.letIn() == outcome.Delayed && a.ended <= taken+finWithin
 }

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -81,5 +82,47 @@ func TestFINThatWaited(t *testing.T) {
 			require.EqualValues(t, before.LetIn+1, e.LetIn)
 			require.EqualValues(t, 1, e.Answers.Unanswered)
 		})
+	}
+}
+
+// Who was let in by a bare ACK, and left before what it had sent was taken, was there when it was let in, or was not: that
+// its FIN waited tells no more than that it left before. Where its own socket is known, as on the loopback, that tells.
+func TestThereWhenItWasLetIn(t *testing.T) {
+	for there, want := range map[bool]outcome.Outcome{true: outcome.Delayed, false: outcome.Stalled} {
+		f := kernel.Found{Socket: kernel.HalfOpenSocket}
+		var s *script
+		letIn := time.Duration(0)
+		s = newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+			if f.Socket == kernel.Connection {
+				f.Quiet = s.at - letIn
+			}
+			return f
+		}})
+		s.tracker.Widen(true)
+		s.tracker.Drops(port, 0, time.Minute)
+		data := func() {
+			s.tracker.Observe(s.at, &packet.Segment{
+				Link: packet.Link{Incoming: true, Outgoing: true, Index: loopbackIndex}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+				Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
+			})
+		}
+		s.syn()
+		s.synAck()
+		s.acked()
+		data()
+		s.wait(1)
+		s.synAck()
+		s.acked()
+		letIn, f.Socket, f.HasInfo, f.There = s.at, kernel.Connection, true, there
+		s.tracker.Ask(s.at)
+		s.wait(.4)
+		f.There = false
+		data()
+		f.Received = 50
+		s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)
+		s.tracker.Ask(s.at)
+		e := s.ends()
+		require.Equal(t, just(want), e.Clients, there)
+		require.Equal(t, there, e.Answers.Unanswered == 1)
 	}
 }

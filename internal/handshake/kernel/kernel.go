@@ -71,4 +71,5 @@ type Found struct {
 	Sent, Received uint64        // bytes of data, of the server and of the client
 	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
 	ByBareACK      bool          // it was made by a segment without data, the client's answer to a SYN-ACK
+	There          bool          // the client is there: its own socket is known, as on the loopback, and open
 }
