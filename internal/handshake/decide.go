@@ -47,7 +47,7 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	met, taken := kernel.SocketUnknown, time.Duration(0)
 	// Of one that has reset its connection the kernel has nothing any more: it is not asked where the counters prove enough.
 	gone := a.has(left) && !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met)
-	if !gone && (!a.has(inside|late) || a.pending()) {
+	if !gone && !t.again && (!a.has(inside|late) || a.pending()) {
 		if met = t.inquire(a); met == kernel.Connection {
 			taken = t.present
 		}
@@ -64,6 +64,8 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 		return a.admitted(at, taken, t.finWithin(at, a))
 	case a.has(late):
 		return is(outcome.Stalled)
+	case t.again && a.absent > 0:
+		return a.last()
 	case met == kernel.SocketUnknown:
 		return t.proofs.unasked(at, a)
 	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:

@@ -126,3 +126,35 @@ func TestThereWhenItWasLetIn(t *testing.T) {
 		require.Equal(t, there, e.Answers.Unanswered == 1)
 	}
 }
+
+// Who had no socket, and whose port another client uses meanwhile, was not let in: the socket is the other's.
+func TestSocketOfTheNextClient(t *testing.T) {
+	s := newScript(t, Options{})
+	s.late = true
+	s.tracker.Widen(true)
+	s.tracker.Drops(port, 0, 3*time.Second)
+	s.tracker.Cookies(0, 3*time.Second)
+	s.has(kernel.OnlyListener)
+	s.syn()
+	s.synAck()
+	s.acked()
+	s.observe(packet.Segment{
+		Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+		Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
+	})
+	s.wait(.02)
+	s.tracker.Ask(s.at)
+	s.wait(4)
+	next := s.client(s.from.String(), s.isn+100_000)
+	s.has(kernel.Connection)
+	next.syn()
+	require.EqualValues(t, 1, s.tracker.Report()[0].Clients[outcome.Stalled])
+	next.synAck()
+	next.acked()
+	s.tracker.Ask(s.at)
+	s.wait(3)
+	s.tracker.Advance(s.at)
+	e := s.tracker.Report()[0]
+	require.EqualValues(t, 1, e.LetIn)
+	require.EqualValues(t, 1, e.Clients[outcome.Connected])
+}

@@ -116,8 +116,10 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 		if a := t.table.at(i); a.unread() {
 			a.signs |= replaced
 		} else {
+			t.again = true
 			t.finish(at, a)
 			t.table.remove(i)
+			t.again = false
 		}
 		i = none
 	}

@@ -47,6 +47,7 @@ type Tracker struct {
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
 	clock   func() time.Duration // Options.Clock
+	again   bool                 // the client of the attempt uses its port again: what the kernel has may be the next one's
 	quick   int                  // questions about those that end, since the last Ask
 	scope   packet.Scope
 	now     time.Duration
