@@ -29,7 +29,8 @@ const (
 	drawnQuiet
 	drawnHealthy
 	drawnDown
-	drawnCalm = 8520
+	drawnManagement // and the next two
+	drawnCalm       = 8520
 
 	calmServers = 29
 	drawnScrape = 5 * time.Second
@@ -182,8 +183,13 @@ func (s *stack) listener(t *testing.T, port int) string {
 // everyState has a server in each state, an agent of each, and a Prometheus that has seen how it came to it.
 func (f *fired) everyState() {
 	t := f.t
-	for _, port := range []int{drawnLosing, drawnQuiet, drawnHealthy} {
-		f.serve(nil, spec(port, connections, threads, acceptCount))
+	for i, port := range []int{drawnLosing, drawnQuiet, drawnHealthy} {
+		tomcat, err := rig.StartTomcat(t.Context(), rig.TomcatOptions{
+			Artifacts: f.rig, Port: port, ManagementPort: drawnManagement + i,
+			Limits: rig.Limits{Threads: threads, MinSpare: threads, MaxConnections: connections, AcceptCount: acceptCount},
+		})
+		require.NoError(t, err)
+		t.Cleanup(tomcat.Stop)
 	}
 	var specs []string
 	var calm []int

@@ -119,7 +119,7 @@ async function main() {
       <Dashboard {...{ dashboard, chosen, panels, height }} />
     </ThemeContext.Provider>,
   );
-  await new Promise((done) => setTimeout(done, 1500)); // legends and tables are measured before they are drawn
+  await new Promise((done) => setTimeout(done, 3000)); // icons are fetched; legends and tables are measured before they are drawn
   const said = [...document.querySelectorAll('[data-panel]')].map(told);
   await fetch('drawn', { method: 'POST', body: JSON.stringify({ page: location.search, width: innerWidth, panels: said }) });
 }
