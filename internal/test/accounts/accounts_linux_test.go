@@ -36,7 +36,7 @@ func (r *result) truth() (out truth) {
 	for _, c := range r.clients {
 		made, in := r.made[c.port]
 		in = in && made <= c.over
-		if in && c.how == reset && r.judged[c.port].LetIn { // by a server that stops
+		if in && c.how == reset && said(r.judged[c.port]) == "unanswered" { // by a server that stops
 			out.stopped++
 		}
 		near := closeBy
