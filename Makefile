@@ -74,6 +74,7 @@ test-rest: lint package $(if $(RERUN),$(GOTESTSUM)) ## what `make test` leaves o
 	GOOS=linux GOARCH=arm64 $(GO) build -trimpath ./...
 	$(GO) run $(ACTIONLINT)
 	for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(call gotest,./...,-count=1 -timeout 15m) && $(GOLANGCI) run --allow-parallel-runners ./... && $(GOLANGCI) fmt --diff ./...) || exit 1; done
+	$(call gotest,./internal/schedule,-vet=off -count=1 $(VERBOSE) -run '^TestWorkPerScan$$' -timeout 5m)
 	$(call gotest,$(LONG_TESTS),-race -vet=off $(VERBOSE) -run "$(LONG)" -timeout 20m)
 	TCPDIAG_TESTS=servers $(call gotest,$(SERVER_TESTS),-race -vet=off -count=1 $(VERBOSE) -run "$(LONG)" -p 2 -timeout 18m)
 	TCPDIAG_TESTS=servers $(call gotest,$(STACK_TESTS),-race -vet=off -count=1 $(VERBOSE) -p 1 -timeout 18m)

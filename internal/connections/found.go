@@ -90,7 +90,7 @@ func (f *Found) wait(s *sockdiag.Socket) {
 	// Set when the handshake completes, and nothing was sent since.
 	age := s.Info.LastDataSent
 	if f.OldestWait = max(f.OldestWait, age); !probe && (f.OldestAsks == nil || *f.OldestAsks < age) {
-		f.OldestAsks = &age
+		f.OldestAsks = new(age)
 	}
 	f.queue.add(s)
 }

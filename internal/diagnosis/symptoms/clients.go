@@ -69,7 +69,10 @@ func (s *Symptoms) LocalRefused() (n uint64) {
 	}
 	for name, refused := range s.Delta {
 		at, ok := strings.CutPrefix(name, model.RefusedPrefix)
-		if a, err := netip.ParseAddrPort(at); ok && err == nil && a.Port() == s.Now.Port && covers(s.Now, a.Addr()) {
+		if !ok {
+			continue
+		}
+		if a, err := netip.ParseAddrPort(at); err == nil && a.Port() == s.Now.Port && covers(s.Now, a.Addr()) {
 			n += refused
 		}
 	}
