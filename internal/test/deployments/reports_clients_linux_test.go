@@ -169,7 +169,11 @@ func late(ctx context.Context, pause time.Duration, answered, reset *atomic.Int6
 
 // rejected asks once, and fails where there is no 200.
 func rejected(ctx context.Context, path string) error {
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", "127.0.0.1:8080")
+	return rejectedAt(ctx, "127.0.0.1:8080", path)
+}
+
+func rejectedAt(ctx context.Context, address, path string) error {
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
