@@ -183,7 +183,8 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 	a.totals = a.totals.Add(delta)
 	a.waits = a.waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
-	if began := at.Add(-e.Troubled); e.Troubled > 0 && began.After(a.troubled) {
+	// What is reported is as of up to that long ago, and the client began no later.
+	if began := at.Add(-e.Troubled - handshake.Lag); e.Troubled > 0 && began.After(a.troubled) {
 		a.troubled = began
 	}
 }

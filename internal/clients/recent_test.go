@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -169,4 +170,30 @@ func TestQuietUntilSomebodyNew(t *testing.T) {
 	}
 	packets, e.Waiting = 1, 1
 	require.True(t, losing(look()), "somebody waits for a SYN-ACK")
+}
+
+// A report is as of a quarter of a second ago while no packets come: a client seems to have begun later by that than the
+// packet of it which was dropped.
+func TestBeganNotAfterItsOwnDrop(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, listener("[::]:8080"))
+	began := f.now.Add(time.Millisecond)
+	e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 5})
+	look := func() *model.Listener {
+		e.Troubled = f.now.Add(time.Second).Sub(began) - handshake.Lag
+		f.report.Endpoints = []outcome.Endpoint{e}
+		l := listener("[::]:8080")
+		l.Lately = &model.Lately{Span: 2 * time.Second, Losses: model.Losses{DroppedPackets: 3}}
+		l.Recent = &model.Recent{Began: began, Latest: began, Ended: began.Add(time.Millisecond), Packets: 100}
+		return &f.look(time.Minute, l).Listeners[0]
+	}
+	for range 3 {
+		require.False(t, look().Losses.Clients.AfterDrops)
+	}
+	began = began.Add(3 * time.Second)
+	e.Troubled = f.now.Add(time.Second).Sub(began)
+	f.report.Endpoints = []outcome.Endpoint{e}
+	l := listener("[::]:8080")
+	l.Recent = &model.Recent{Began: began, Latest: began, Ended: began.Add(-time.Second), Packets: 100}
+	require.True(t, f.look(time.Minute, l).Listeners[0].Losses.Clients.AfterDrops)
 }

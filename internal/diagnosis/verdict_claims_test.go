@@ -824,6 +824,12 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
+			name: "those who gave up lately had begun before the listener dropped its last packet, but for one", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+			now: fresh().lost(maxConns, syn, 23).do(outcome(model.ClientGaveUp, 46)).do(stillTry(1)).do(func(l *model.Listener) {
+				l.Recent, l.Losses.Clients.AfterDrops, l.Losses.Clients.Begun = &model.Recent{Packets: 400, Cause: maxConns}, true, 15
+			}), before: fresh(),
+		},
+		{
 			name: "clients that begin now get no answer, and the listener drops nothing any more", status: losing, cause: model.CauseBeforeListener, chain: chainOf(),
 			now: fresh().lost(maxConns, syn, 116).do(stillTry(11)).do(dropsOver(75, 48, 16)), before: fresh().do(stillTry(9)),
 		},

@@ -344,13 +344,34 @@ func (s *Symptoms) RefusedEarlier() bool {
 	return c != nil && c.RefusedBefore && s.Refused() > 0 && s.Refused() == c.TurnedAway() && s.Losses().DroppedPackets == 0
 }
 
-// LostInFront means that more clients have no answer than twice the packets that the listener
-// dropped, each of which was one client's, and the youngest of them began when it had dropped the
-// last: most are lost in front of it.
+// LostInFront means that the youngest clients that nothing has answered began when the listener had dropped its last packet,
+// and that those that still try, or those that began lately, are more than twice the packets that it dropped lately, each
+// of which was one client's: most are lost in front of it. Who gave up lately may have begun, and repeated its last SYN, before that.
 func (s *Symptoms) LostInFront() bool {
 	c, n := s.Clients(), s.Losses().DroppedPackets
 	return c != nil && n > 0 && c.AfterDrops && s.Now.Listening() && !reading.QueueFull(s.Now) &&
-		s.GaveUp()+uint64(max(c.Waiting, 0)) > 2*n
+		max(s.unansweredOfBegun(), uint64(max(c.Waiting, 0))) > 2*max(n, s.latelyDropped())
+}
+
+// unansweredOfBegun is how many of the clients that began lately nothing has answered, at least.
+func (s *Symptoms) unansweredOfBegun() uint64 {
+	c := s.Clients()
+	answered := uint64(max(0, c.Settling+c.Stalling))
+	for o, n := range c.Outcomes {
+		if model.ClientOutcome(o) != model.ClientGaveUp {
+			answered += n
+		}
+	}
+	return c.Begun - min(c.Begun, answered)
+}
+
+// latelyDropped are all packets that listeners of the network namespace dropped lately: of what is dropped after a trouble
+// some is taken for what its clients repeat, but may be others'.
+func (s *Symptoms) latelyDropped() uint64 {
+	if s.Now.Lately == nil {
+		return 0
+	}
+	return s.Now.Lately.Delta["ListenDrops"]
 }
 
 // InFront are the clients that may be lost in front of the listener.
@@ -382,14 +403,8 @@ func (s *Symptoms) InVain() uint64 {
 	if was := s.clientsBefore(); was == nil || was.Waiting == 0 {
 		return 0 // what was dropped a moment ago may not be counted yet
 	}
-	answered := uint64(max(0, c.Settling+c.Stalling))
-	for o, n := range c.Outcomes {
-		if model.ClientOutcome(o) != model.ClientGaveUp {
-			answered += n
-		}
-	}
-	n := c.Begun - min(c.Begun, answered)
-	if n < leftLeast || n <= 2*s.Now.Lately.Delta["ListenDrops"] {
+	n := s.unansweredOfBegun()
+	if n < leftLeast || n <= 2*s.latelyDropped() {
 		return 0
 	}
 	return n
