@@ -35,7 +35,7 @@ func (m *minuteOf) add(s *model.QueueSamples) {
 	if s == nil || !s.To.After(m.last) {
 		return
 	}
-	p := pack(later(s, m.last))
+	p := pack(coarser(later(s, m.last)))
 	m.last = s.To
 	if n := len(m.parts); n > 0 && m.parts[n-1].continues(&p) {
 		m.parts[n-1].to = p.to
@@ -65,6 +65,24 @@ func later(s *model.QueueSamples, seen time.Time) *model.QueueSamples {
 		} else {
 			out.Runs = append(out.Runs[:0], model.QueueRun{Length: r.Length})
 		}
+	}
+	return out
+}
+
+// runsPerSecond is how many runs are kept: as many as the usual samples of a queue that changes with each, and their
+// drops. A minute of more is not taken by a reader, see recording.MaxValues.
+const runsPerSecond = 150
+
+// coarser is the same with every two runs as one, with the longer queue and the drops of both, until there
+// are not too many.
+func coarser(s *model.QueueSamples) *model.QueueSamples {
+	most := 2 + int(runsPerSecond*s.To.Sub(s.From).Seconds())
+	if len(s.Runs) <= most {
+		return s
+	}
+	out := &model.QueueSamples{From: s.From, To: s.To, Runs: model.Halved(slices.Clone(s.Runs))}
+	for len(out.Runs) > most {
+		out.Runs = model.Halved(out.Runs)
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package incident
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/incident/story"
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -88,8 +90,6 @@ func TestSamplesAsTheyAreWritten(t *testing.T) {
 		`{"from":1700000000000,"to":1700000000990,"runs":[]}`,
 		`{"from":1700000000000,"to":1700000000990,"runs":[0,1]}`,
 		`{"from":1700000000000,"to":1700000000990,"runs":[5,1,0]}`,
-		`{"from":1700000000000,"to":1700000000990,"runs":[0,1,0,991,1,0]}`,
-		`{"from":1700000000000,"to":1700000000990,"runs":[0,1,0,-1,1,0]}`,
 		`{"from":1700000000000,"to":1700000000990,"runs":[0,-1,0]}`,
 		`{"from":1700000000000,"to":1700000000990,"runs":[0,1,4294967296]}`,
 		`{"from":1700000000000,"to":1600000000990,"runs":[0,1,0]}`,
@@ -98,6 +98,43 @@ func TestSamplesAsTheyAreWritten(t *testing.T) {
 		`{"from":1,"to":9000000000000,"runs":[0,1,0]}`,
 	} {
 		require.Error(t, json.Unmarshal([]byte(hostile), &again), hostile)
+	}
+}
+
+// Agents have written the drops that a list found at the time when it began, before samples that were made since.
+func TestSamplesOutOfOrder(t *testing.T) {
+	var s recording.Samples
+	require.NoError(t, json.Unmarshal([]byte(`{"from":1700000000000,"to":1700000000990,"runs":[0,1,0,900,2,0,-364,2,7,500,3,0,9223372036854775807,4,0,-9223372036854775808,5,0]}`), &s))
+	require.Equal(t, []recording.Run{
+		{Length: 1}, {At: 900, Length: 2}, {At: 900, Length: 2, Dropped: 7}, {At: 990, Length: 3}, {At: 990, Length: 4}, {At: 990, Length: 5},
+	}, s.Runs)
+}
+
+// The first frame has a minute of samples, also of a queue that changes with each of a thousand a second.
+func TestMinuteOfSamplesIsReadAgain(t *testing.T) {
+	for _, interval := range []int{1, 2, 5, 10} { // milliseconds
+		for _, published := range []int{100, 300, 1000} {
+			a := losses.NewAccount(model.ListenerID{}, time.Minute)
+			var m minuteOf
+			for i := 0; i < 61_000; i += interval {
+				a.Observe(losses.Queue{At: at(float64(i) / 1000), Length: uint32(i / interval % 2), Limit: 5})
+				if i%published == 0 {
+					m.add(a.TakeSamples())
+				}
+			}
+			kept := m.after(0)
+			text, err := json.Marshal(kept)
+			require.NoError(t, err)
+			var again []recording.Samples
+			require.NoError(t, json.Unmarshal(text, &again))
+			require.Equal(t, kept, again)
+			runs := 0
+			for _, s := range kept {
+				runs += len(s.Runs)
+			}
+			require.Greater(t, runs, 3000)
+			require.True(t, recording.Measured(slices.Concat(text, text[:len(text)/3])), "%d runs: room for the rest of the frame, too", runs)
+		}
 	}
 }
 

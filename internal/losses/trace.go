@@ -11,7 +11,7 @@ import (
 // maxRuns is two and a half seconds of a queue that changes with every sample.
 const maxRuns = 256
 
-// trace is how the queue went lately. The fast loop writes it, and
+// trace is how the queue went lately, in the order of time. The fast loop writes it, and
 // allocates only where there are more runs than ever before. Beyond maxRuns every two runs become one, with the longer
 // queue and the drops of both.
 type trace struct {
@@ -23,14 +23,25 @@ type trace struct {
 func (t *trace) observe(at time.Time, length uint32) {
 	changed := length != t.length || len(t.runs) == 0
 	t.length = length
+	at = t.reached(at)
 	if changed {
 		t.begin(at, 0)
 	}
 	t.to = at
 }
 
+// reached is a moment that is not before what was seen last: who reads the counters may have waited for
+// samples that are later than when it began.
+func (t *trace) reached(at time.Time) time.Time {
+	if at.Before(t.to) {
+		return t.to
+	}
+	return at
+}
+
 // drop takes dropped packets, after the sample of the same tick.
 func (t *trace) drop(at time.Time, packets uint64) {
+	at = t.reached(at)
 	n := uint32(min(packets, math.MaxUint32))
 	if last := len(t.runs) - 1; last >= 0 && t.from.Add(t.runs[last].At).Equal(at) {
 		t.runs[last].Dropped += min(n, math.MaxUint32-t.runs[last].Dropped)
@@ -45,20 +56,9 @@ func (t *trace) begin(at time.Time, dropped uint32) {
 	case 0:
 		t.from = at
 	case maxRuns:
-		t.halve()
+		t.runs = model.Halved(t.runs)
 	}
 	t.runs = append(t.runs, model.QueueRun{At: at.Sub(t.from), Length: t.length, Dropped: dropped})
-}
-
-func (t *trace) halve() {
-	for i := range len(t.runs) / 2 {
-		a, b := t.runs[2*i], t.runs[2*i+1]
-		t.runs[i] = model.QueueRun{
-			At: a.At, Length: max(a.Length, b.Length),
-			Dropped: a.Dropped + min(b.Dropped, math.MaxUint32-a.Dropped),
-		}
-	}
-	t.runs = t.runs[:len(t.runs)/2]
 }
 
 // overlap is how much of what was taken is kept for the next time: a reader that misses

@@ -38,6 +38,25 @@ func TestTrace(t *testing.T) {
 	}}, tr.take())
 }
 
+// A list reads the counters when it has its turn, at the time when it began: samples were made since.
+func TestTraceGoesForward(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	ms := func(n int) time.Time { return start.Add(time.Duration(n) * time.Millisecond) }
+	tr := trace{}
+	tr.observe(ms(100), 5)
+	tr.observe(ms(110), 6)
+	tr.drop(ms(50), 2)
+	tr.observe(ms(120), 6)
+	tr.drop(ms(111), 1)
+	tr.observe(ms(119), 4)
+	require.Equal(t, &model.QueueSamples{From: ms(100), To: ms(120), Runs: []model.QueueRun{
+		{Length: 5},
+		{At: 10 * time.Millisecond, Length: 6, Dropped: 2},
+		{At: 20 * time.Millisecond, Length: 6, Dropped: 1},
+		{At: 20 * time.Millisecond, Length: 4},
+	}}, tr.take())
+}
+
 // A thousand samples a second that all differ, and nobody who takes them: the array
 // stays, and neither the longest queue nor a dropped packet is lost.
 func TestTraceIsBounded(t *testing.T) {
@@ -45,7 +64,7 @@ func TestTraceIsBounded(t *testing.T) {
 	tr := trace{}
 	const samples = 10_000
 	allocations := testing.AllocsPerRun(1, func() {
-		tr.runs = tr.runs[:0]
+		tr = trace{runs: tr.runs[:0]}
 		for i := range samples {
 			at := start.Add(time.Duration(i) * time.Millisecond)
 			tr.observe(at, uint32(i%17))

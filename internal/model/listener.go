@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"net/netip"
 	"time"
 )
@@ -319,4 +320,18 @@ type QueueRun struct {
 	At      time.Duration // since From
 	Length  uint32        // connections waiting (sk_ack_backlog), of the fullest socket of a group
 	Dropped uint32        // packets dropped when it began; never clients
+}
+
+// Halved makes every two runs one, with the longer queue and the drops of both. It writes over the runs.
+func Halved(runs []QueueRun) []QueueRun {
+	out := runs[:0]
+	for i := 0; i < len(runs); i += 2 {
+		r := runs[i]
+		if i+1 < len(runs) {
+			next := runs[i+1]
+			r.Length, r.Dropped = max(r.Length, next.Length), r.Dropped+min(next.Dropped, math.MaxUint32-r.Dropped)
+		}
+		out = append(out, r)
+	}
+	return out
 }

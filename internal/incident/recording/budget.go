@@ -1,7 +1,7 @@
 package recording
 
 // What a record becomes in memory is bounded before it is decoded, since some bytes become
-// many: "{}," is a listener's peer, or a map. Real records have some 25,000 values at most,
+// many: "{}," is a listener's peer, or a map. Real records have some 35,000 values at most,
 // the first minute of samples most of them.
 const (
 	MaxValues = 50_000

@@ -41,7 +41,8 @@ func (s Samples) MarshalJSON() ([]byte, error) {
 
 var errSamples = errors.New("impossible samples")
 
-// UnmarshalJSON refuses what no queue can have done.
+// UnmarshalJSON refuses what no queue can have done. Agents have written runs that began before the one before
+// them, or after the end: those begin with it.
 func (s *Samples) UnmarshalJSON(b []byte) error {
 	var in samplesJSON
 	if err := json.Unmarshal(b, &in); err != nil {
@@ -55,10 +56,10 @@ func (s *Samples) UnmarshalJSON(b []byte) error {
 	at := int64(0)
 	for i := 0; i < len(in.Runs); i += 3 {
 		later, queue, dropped := in.Runs[i], in.Runs[i+1], in.Runs[i+2]
-		if later < 0 || later > length-at || queue != int64(uint32(queue)) || dropped != int64(uint32(dropped)) {
+		if queue != int64(uint32(queue)) || dropped != int64(uint32(dropped)) {
 			return errSamples
 		}
-		at += later
+		at += min(max(later, 0), length-at)
 		s.Runs = append(s.Runs, Run{At: at, Length: uint32(queue), Dropped: uint32(dropped)})
 	}
 	return nil
