@@ -48,11 +48,11 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 		return false
 	}
 	if first && a.repeats == 0 && all || a.answersSYNACK(s, first) {
-		came := now
-		if a.has(inside | late) { // this was not it
-			came = min(now, a.entered)
+		came, least := now, uint32(1) // 0 is not known
+		if a.has(inside | late) {     // this was not it
+			came, least = min(now, a.entered), 0
 		}
-		a.rtt = uint16(min(max(came-min(a.lastReply, came), 1), 1<<16-1)) // 0 is not known
+		a.rtt = uint16(min(max(came-min(a.lastReply, came), least), 1<<16-1))
 	}
 	switch {
 	case a.has(finished):

@@ -158,3 +158,16 @@ func TestSocketOfTheNextClient(t *testing.T) {
 	require.EqualValues(t, 1, e.LetIn)
 	require.EqualValues(t, 1, e.Clients[outcome.Connected])
 }
+
+// What comes of a client that has a socket already is not its answer to the SYN-ACK, and tells no round trip: one of a
+// millisecond would be taken for that of all clients of its address.
+func TestRoundTripOfWhoIsInside(t *testing.T) {
+	for _, tt := range []struct {
+		signs signs
+		want  uint16
+	}{{0, 1}, {inside, 0}} {
+		a := attempt{isn: 100, serverISN: 200, replies: 1, lastReply: 140, entered: 140, signs: tt.signs}
+		a.segment(140*time.Millisecond, &packet.Segment{Seq: 101, Ack: 201, Flags: packet.FlagACK}, true)
+		require.Equal(t, tt.want, a.rtt)
+	}
+}
