@@ -83,13 +83,13 @@ func (m *measured) fit() (best Load, ok bool) {
 }
 
 // fraction is how many are turned away: of those that keep coming, of whom that is decided, and of a burst of whom
-// nobody waits any more.
+// nobody tries to connect, or is inside, any more. Who was not let in and came with those that have left has, too.
 func (m *measured) fraction() float64 {
 	switch {
 	case m.turnedAway == 0:
 	case m.steady:
 		return float64(m.turnedAway) / float64(m.turnedAway+m.finished)
-	case m.unanswered && m.left == m.inside:
+	case m.unanswered && m.left == m.inside && m.trying == 0:
 		return float64(m.offered-m.finished) / float64(m.offered)
 	}
 	return 0

@@ -370,6 +370,8 @@ func TestBurstWhoseDeadAreWorkedOff(t *testing.T) {
 	load, ok = m.fit()
 	require.True(t, ok)
 	require.Zero(t, load.now, "three may still have an answer")
+	m.inside, m.trying = 10, 1
+	require.Zero(t, m.fraction(), "one still tries to connect, and may find room")
 }
 
 // C5, scaled: there is room for all 400 inside, and those who found the queue full were let in a second later. Of the

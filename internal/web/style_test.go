@@ -12,7 +12,7 @@ import (
 
 // Light and dark are made of the same variables: a rule of the dark one would be taken back by the
 // light one's that stands below it. Words have the contrast that WCAG asks for (4.5), and what is
-// drawn can be told from its ground.
+// drawn can be told from its background.
 func TestLightAndDarkCanBeRead(t *testing.T) {
 	style, err := Style()
 	require.NoError(t, err)
