@@ -301,32 +301,6 @@ func equals(data []byte) bool {
 	return len(op) >= 4 && binary.BigEndian.Uint32(op) == unix.NFT_CMP_EQ
 }
 
-// attributesOf are the attributes of a message by their kinds, in their order; what is
-// malformed ends them.
-func attributesOf(b []byte) func(yield func(uint16, []byte) bool) {
-	return func(yield func(uint16, []byte) bool) {
-		list, err := nl.ParseRouteAttr(b)
-		if err != nil {
-			return
-		}
-		for _, a := range list {
-			if !yield(a.Attr.Type&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER), a.Value) {
-				return
-			}
-		}
-	}
-}
-
-// attribute is the value of one kind, nil without it.
-func attribute(b []byte, kind uint16) []byte {
-	for k, value := range attributesOf(b) {
-		if k == kind {
-			return value
-		}
-	}
-	return nil
-}
-
 // plain is a name without what could be taken for something else: whoever administers a
 // namespace gives names to its tables.
 func plain(b []byte) string {

@@ -85,15 +85,11 @@ func addressOf(m *syscall.NetlinkMessage) (device uint32, a netip.Addr, ok bool)
 	if m.Header.Type != unix.RTM_NEWADDR || len(m.Data) < unix.SizeofIfAddrmsg {
 		return 0, a, false
 	}
-	attrs, err := syscall.ParseNetlinkRouteAttr(m)
-	if err != nil {
-		return 0, a, false
-	}
-	for _, attr := range attrs {
-		if attr.Attr.Type != unix.IFA_LOCAL && (ok || attr.Attr.Type != unix.IFA_ADDRESS) {
+	for kind, value := range attributesOf(m.Data[unix.SizeofIfAddrmsg:]) {
+		if kind != unix.IFA_LOCAL && (ok || kind != unix.IFA_ADDRESS) {
 			continue
 		}
-		if given, valid := netip.AddrFromSlice(attr.Value); valid {
+		if given, valid := netip.AddrFromSlice(value); valid {
 			a, ok = given.Unmap(), true
 		}
 	}
@@ -123,18 +119,12 @@ func localRoute(m *syscall.NetlinkMessage) (netip.Prefix, bool) {
 	if m.Header.Type != unix.RTM_NEWROUTE || len(m.Data) < unix.SizeofRtMsg || m.Data[kind] != unix.RTN_LOCAL {
 		return netip.Prefix{}, false
 	}
-	attrs, err := syscall.ParseNetlinkRouteAttr(m)
-	if err != nil {
-		return netip.Prefix{}, false
-	}
 	to := netip.IPv6Unspecified() // where all addresses are meant there is none
 	if m.Data[0] == unix.AF_INET {
 		to = netip.IPv4Unspecified()
 	}
-	for _, a := range attrs {
-		if given, ok := netip.AddrFromSlice(a.Value); ok && a.Attr.Type == unix.RTA_DST {
-			to = given
-		}
+	if given, ok := netip.AddrFromSlice(attribute(m.Data[unix.SizeofRtMsg:], unix.RTA_DST)); ok {
+		to = given
 	}
 	p, err := to.Prefix(int(m.Data[bits]))
 	return p, err == nil
