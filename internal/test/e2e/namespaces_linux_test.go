@@ -1,14 +1,17 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +33,7 @@ func TestLongEveryPlaceSeesTheSame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := start(t)
+			p.files = countOpenFiles(t, p.pid)
 			port := strconv.Itoa(p.port)
 			agents := map[string]*rig.Agent{
 				"of the process": startAgent(t, "--pid", strconv.Itoa(p.pid)),
@@ -106,6 +110,7 @@ func (p *pod) numbers(t *testing.T, d *rig.Document, pid int) numbers {
 	process, queue, held := *l.Process, *l.AcceptQueue, *l.Connections
 	process.PID, queue.OldestWaitSeconds, held.AgeSeconds = 0, nil, 0
 	process.SafepointSeconds = nil
+	l.Limits = p.requireOpenFiles(t, &process, l.Limits)
 	require.NotNil(t, process.Threads)
 	process.Threads = nil // HotSpot starts and ends its compilers' as it likes
 	l.Process, l.AcceptQueue, l.Connections = &process, &queue, &held
@@ -139,6 +144,65 @@ func (p *pod) numbers(t *testing.T, d *rig.Document, pid int) numbers {
 	}
 	n.Listener = l
 	return n
+}
+
+// openFiles are the fewest and the most files that a process had open, by /proc, since it was first looked at.
+type openFiles struct {
+	path         string
+	mu           sync.Mutex
+	fewest, most int
+	missed       error
+}
+
+// countOpenFiles counts them hundreds of times a second, until the test ends: a JVM opens and closes
+// some as it likes.
+func countOpenFiles(t *testing.T, pid int) *openFiles {
+	t.Helper()
+	f := &openFiles{path: fmt.Sprintf("/proc/%d/fd", pid), fewest: math.MaxInt}
+	f.count()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for tick := time.Tick(2 * time.Millisecond); ctx.Err() == nil; <-tick {
+			f.count()
+		}
+	}()
+	t.Cleanup(func() { stop(); <-ended })
+	return f
+}
+
+func (f *openFiles) count() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		f.missed = err
+		return
+	}
+	f.fewest, f.most = min(f.fewest, len(entries)), max(f.most, len(entries))
+}
+
+// requireOpenFiles holds the number of open files to what /proc had, and takes it out: two who look
+// one after the other may see another one.
+func (p *pod) requireOpenFiles(t *testing.T, process *rig.Process, limits []rig.Limit) []rig.Limit {
+	t.Helper()
+	p.files.count()
+	p.files.mu.Lock()
+	defer p.files.mu.Unlock()
+	require.NoError(t, p.files.missed)
+	require.NotNil(t, process.OpenFiles)
+	open := *process.OpenFiles
+	require.GreaterOrEqual(t, open, p.files.fewest)
+	require.LessOrEqual(t, open, p.files.most)
+	process.OpenFiles = nil
+	limits = slices.Clone(limits)
+	i := slices.IndexFunc(limits, func(l rig.Limit) bool { return l.Name == "open_files" })
+	require.GreaterOrEqual(t, i, 0)
+	require.Equal(t, open, limits[i].Used)
+	require.InDelta(t, float64(open)/float64(limits[i].Max), limits[i].Ratio, 1e-9)
+	limits[i].Used, limits[i].Ratio = 0, 0
+	return limits
 }
 
 // withoutRules leaves out what takes CAP_NET_ADMIN to read, and what is read where CAP_NET_RAW is missing.

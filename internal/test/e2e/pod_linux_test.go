@@ -36,6 +36,7 @@ type pod struct {
 	served  int               // of the five connections; the others wait, or are idle
 	idle    int
 	drops   int // ListenDrops of its namespace before anybody looked
+	files   *openFiles
 }
 
 const (
