@@ -95,7 +95,7 @@ lint: $(GOLANGCI) ## the formatter and the linter on all files
 prove: ## a proof by its name: make prove PROOF=deployments [ONLY=cases] [ARGS=more]
 	@$(PROVE) $(if $(ONLY),-only '$(ONLY)') $(if $(ARGS),-args '$(ARGS)') $(PROOF)
 
-stale: ## the proofs, and which files have changed since each was run
+stale: ## the proofs, and which files have changed since each was run; draws the list of runs in docs/results/README.md
 	@$(PROVE) -stale
 
 fuzz: ## each fuzz target for FUZZTIME (10s)

@@ -2,11 +2,11 @@
 //
 //	prove [-only CASES] [-args ARGS] NAME…    looks for what it needs, runs it, writes down when
 //	prove -list                  the table of CONTRIBUTING.md
-//	prove -stale                 those whose files have changed since their last whole run
+//	prove -stale                 those whose files have changed since their last whole run; draws the list of all runs
 //	prove -needs PROGRAM:PACKAGE…
 //
 // The last whole run of each is in docs/results/runs/NAME: its day, commit, minutes and
-// outcome.
+// outcome. docs/results/README.md has them all in a table, drawn from these.
 package main
 
 import (
@@ -25,9 +25,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
-
-// runs is where the last whole run of each proof is written down.
-const runs = "docs/results/runs"
 
 func main() {
 	if err := run(); err != nil {
@@ -50,6 +47,7 @@ func run() error {
 		fmt.Print(proof.Table())
 	case *stale:
 		sayStale(ctx)
+		return draw(".")
 	case *needs:
 		var wanted []proof.Need
 		for _, arg := range flag.Args() {
@@ -136,26 +134,20 @@ func record(p proof.Proof, commit string, began time.Time, failed error) error {
 	if failed != nil {
 		outcome = "failed"
 	}
-	text := fmt.Sprintf("%s %s %.0f min %s\n", began.UTC().Format("2006-01-02"), commit, time.Since(began).Minutes(), outcome)
+	s := stamp{began.UTC().Format("2006-01-02"), commit, fmt.Sprintf("%.0f", time.Since(began).Minutes()), outcome}
 	if err := os.MkdirAll(runs, 0o755); err != nil { //nolint:gosec // docs
 		return err
 	}
-	return os.WriteFile(filepath.Join(runs, p.Name), []byte(text), 0o644) //nolint:gosec // docs
-}
-
-// last is the day, the commit, and all that was written down of the last whole run.
-func last(p proof.Proof) (day, commit, all string) {
-	text, _ := os.ReadFile(filepath.Join(runs, p.Name))
-	all = strings.TrimSpace(string(text))
-	if fields := strings.Fields(all); len(fields) > 1 {
-		day, commit = fields[0], fields[1]
+	if err := os.WriteFile(filepath.Join(runs, p.Name), []byte(s.String()+"\n"), 0o644); err != nil { //nolint:gosec // docs
+		return err
 	}
-	return day, commit, all
+	return draw(".")
 }
 
-// head is the commit that is checked out, with + where files differ from it.
+// head is the newest commit that changed anything but results, with + where files differ from it: a run
+// whose results are committed and moved onto others' work is still of a commit that there is.
 func head(ctx context.Context) string {
-	commit := git(ctx, "rev-parse", "--short=10", "HEAD")
+	commit := git(ctx, "log", "-1", "--abbrev=10", "--format=%h", "--", ".", ":!docs/results")
 	if git(ctx, "status", "--porcelain", "--untracked-files=no") != "" {
 		commit += "+"
 	}
@@ -171,36 +163,40 @@ func git(ctx context.Context, args ...string) string {
 func sayStale(ctx context.Context) {
 	behind := 0
 	for _, p := range proof.All() {
-		_, commit, all := last(p)
-		if commit == "" {
+		s, found := last(".", p)
+		if !found {
 			behind++
 			fmt.Printf("%-14s never run whole\n", p.Name)
 			continue
 		}
-		changed := changedSince(ctx, strings.TrimSuffix(commit, "+"), p.Covers)
-		if len(changed) == 0 {
-			fmt.Printf("%-14s %s, and nothing has changed since\n", p.Name, all)
+		changed, known := changedSince(ctx, strings.TrimSuffix(s.commit, "+"), p.Covers)
+		if known && len(changed) == 0 {
+			fmt.Printf("%-14s %s, and nothing has changed since\n", p.Name, s)
 			continue
 		}
 		behind++
-		fmt.Printf("%-14s %s; %d files have changed since: %s\n", p.Name, all, len(changed), some(changed))
+		if !known {
+			fmt.Printf("%-14s %s; that commit is not in this history\n", p.Name, s)
+			continue
+		}
+		fmt.Printf("%-14s %s; files changed since: %d (%s)\n", p.Name, s, len(changed), some(changed))
 	}
 	fmt.Printf("%d of %d are behind. One runs by its name: make prove PROOF=NAME\n", behind, len(proof.All()))
 }
 
 // changedSince are the files that a proof covers and that differ from a commit, but for
-// results and tests of their own.
-func changedSince(ctx context.Context, commit string, covers []string) (changed []string) {
+// pages; unknown where the commit is not in the history of what is checked out.
+func changedSince(ctx context.Context, commit string, covers []string) (changed []string, known bool) {
+	if exec.CommandContext(ctx, "git", "merge-base", "--is-ancestor", commit, "HEAD").Run() != nil {
+		return nil, false
+	}
 	out := git(ctx, slices.Concat([]string{"diff", "--name-only", commit, "--"}, covers)...)
 	for file := range strings.Lines(out) {
 		if file = strings.TrimSpace(file); !strings.HasSuffix(file, ".md") {
 			changed = append(changed, file)
 		}
 	}
-	if git(ctx, "cat-file", "-t", commit) != "commit" {
-		return []string{"its commit is not here"}
-	}
-	return changed
+	return changed, true
 }
 
 func some(files []string) string {
