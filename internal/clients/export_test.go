@@ -7,3 +7,12 @@ func (f *Follower) Remembered() (n int) {
 	}
 	return n
 }
+
+// Locked reports whether somebody has its lock.
+func (f *Follower) Locked() bool {
+	if f.mu.TryLock() {
+		f.mu.Unlock()
+		return false
+	}
+	return true
+}

@@ -104,8 +104,36 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
+// Read has the taps report what they have seen by now, for the next Add. The lock is not held while
+// they ask the kernel.
+func (f *Follower) Read() {
+	for _, p := range f.unread() {
+		report, err := p.tap.Report()
+		alone := err == nil && p.tap.Alone()
+		f.mu.Lock()
+		if err != nil {
+			p.err = err
+		} else {
+			p.report = &reported{report, alone}
+		}
+		f.mu.Unlock()
+	}
+}
+
+// unread are the namespaces whose taps may report: what the latest report of each said is added.
+func (f *Follower) unread() (out []*namespace) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, p := range f.namespaces {
+		if p.tap != nil && p.report == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // Add is a copy of a snapshot that is not judged yet, with the clients in it that the taps
-// have seen by now.
+// have reported, from memory.
 func (f *Follower) Add(s *model.Snapshot) *model.Snapshot {
 	if f.mode == Off {
 		return s
@@ -113,7 +141,7 @@ func (f *Follower) Add(s *model.Snapshot) *model.Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, p := range f.namespaces {
-		p.update(s)
+		p.add(s)
 	}
 	return f.merge(s)
 }

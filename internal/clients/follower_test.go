@@ -59,12 +59,19 @@ func newFake(t *testing.T, mode clients.Mode) *fake {
 	return f
 }
 
-func (f *fake) Report() (tap.Report, error)   { return f.report, nil }
-func (f *fake) SetPorts(ports []uint16) error { f.ports = ports; return nil }
-func (f *fake) Alone() bool                   { return f.alone }
-func (f *fake) SetListened([]netip.AddrPort)  {}
-func (f *fake) Alert()                        { f.alerts++ }
-func (f *fake) Close() error                  { f.closed++; return nil }
+func (f *fake) Report() (tap.Report, error)   { f.asked(); return f.report, nil }
+func (f *fake) SetPorts(ports []uint16) error { f.asked(); f.ports = ports; return nil }
+func (f *fake) Alone() bool                   { f.asked(); return f.alone }
+func (f *fake) SetListened([]netip.AddrPort)  { f.asked() }
+func (f *fake) Alert()                        { f.asked(); f.alerts++ }
+func (f *fake) Close() error                  { f.asked(); f.closed++; return nil }
+
+// asked fails where the tap, which asks the kernel, is asked with the follower's lock.
+func (f *fake) asked() {
+	if f.follower != nil {
+		require.False(f.t, f.follower.Locked())
+	}
+}
 
 // look publishes a snapshot of these listeners, a second after the one before.
 func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.Snapshot {
@@ -77,6 +84,12 @@ func (f *fake) look(interval time.Duration, listeners ...model.Listener) *model.
 		Retired: f.gone,
 	}
 	require.NoError(f.t, f.follower.Tend(f.snapshot))
+	return f.add()
+}
+
+// add puts what the tap reports into the snapshot that the test has made.
+func (f *fake) add() *model.Snapshot {
+	f.follower.Read()
 	return f.follower.Add(f.snapshot)
 }
 
@@ -297,7 +310,7 @@ func TestTotalsSurviveARestart(t *testing.T) {
 		Retired: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
 	}
 	require.NoError(t, f.follower.Tend(f.snapshot))
-	require.EqualValues(t, 3, f.follower.Add(f.snapshot).Retired[0].Totals.Clients.Outcomes[model.ClientStalled])
+	require.EqualValues(t, 3, f.add().Retired[0].Totals.Clients.Outcomes[model.ClientStalled])
 	s := f.look(time.Minute, listener("[::]:8080"))
 	require.EqualValues(t, 3, s.Listeners[0].Totals.Clients.Outcomes[model.ClientStalled])
 }
@@ -377,6 +390,7 @@ func TestMoreNamespacesThanTaps(t *testing.T) {
 	})
 	require.NoError(t, f.Tend(s))
 	require.Equal(t, 64, opened)
+	f.Read()
 	got := f.Add(s)
 	require.Len(t, got.Unavailable, 1)
 	require.Equal(t, "clients by outcome: handshakes of 6 network namespaces", got.Unavailable[0].What)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -17,7 +18,8 @@ type namespace struct {
 	netns  uint64
 	number uint64 // they count up
 	tap    Tap    // nil where it could not be opened
-	err    error  // why
+	report *reported
+	err    error // why
 	tried  time.Time
 	opened time.Time
 
@@ -26,6 +28,12 @@ type namespace struct {
 	conservation conservation
 	last         map[netip.AddrPort]model.ClientTotals // of each endpoint, as last reported
 	accounts     map[netip.AddrPort]*account           // of each listener; of a port without one under the zero address
+}
+
+// reported is what a tap has reported; nil once it is added to the accounts.
+type reported struct {
+	tap.Report
+	alone bool // Tap.Alone
 }
 
 // account is what a listener's clients came to.
@@ -66,18 +74,14 @@ func (p *namespace) close() {
 	}
 }
 
-// update reads the tap and books what has happened since the last time.
-func (p *namespace) update(base *model.Snapshot) {
-	if p.tap == nil {
+// add gives the listeners what the tap has reported since the last time.
+func (p *namespace) add(base *model.Snapshot) {
+	report := p.report
+	if report == nil {
 		return
 	}
-	report, err := p.tap.Report()
-	if err != nil {
-		p.err = err
-		return
-	}
-	p.lost = report.Lost
-	p.conservation.check(&report, p.tap.Alone(), p.opened, base.Time)
+	p.report, p.lost = nil, report.Lost
+	p.conservation.check(&report.Report, report.alone, p.opened, base.Time)
 	for _, a := range p.accounts {
 		a.latest = model.Clients{}
 	}

@@ -76,6 +76,7 @@ type namespaceTap struct {
 	sockets *sockdiag.Conn // nil before it is needed
 	next    time.Time      // when the listeners may be asked for again
 	alone   bool           // as last known
+	closed  bool
 }
 
 func (t *namespaceTap) open(w Where) error {
@@ -220,6 +221,9 @@ func byBareACK(s *sockdiag.Socket) bool {
 }
 
 func (t *namespaceTap) dial() bool {
+	if t.closed {
+		return false
+	}
 	if t.sockets == nil {
 		return t.ns.Do(func() (err error) {
 			t.sockets, err = sockdiag.Dial()
@@ -257,9 +261,11 @@ const mostAddresses = 4096
 func (t *namespaceTap) Close() error { return errors.Join(t.Tap.Close(), t.release()) }
 
 func (t *namespaceTap) release() error {
-	if t.sockets != nil {
+	t.asking.Lock()
+	if t.closed = true; t.sockets != nil {
 		_ = t.sockets.Close()
 	}
+	t.asking.Unlock()
 	var errs []error
 	if t.listen != nil {
 		errs = append(errs, t.listen.Close())

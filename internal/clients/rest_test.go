@@ -20,3 +20,10 @@ func TestListenersAreAskedForLessOften(t *testing.T) {
 		require.Nil(t, of)
 	}
 }
+
+// A snapshot in the making may still hold a tap that is closed meanwhile.
+func TestAClosedTapAsksNobody(t *testing.T) {
+	tap := &namespaceTap{closed: true}
+	require.ErrorIs(t, tap.listening(nil), errNoSockets)
+	require.Nil(t, tap.sockets)
+}

@@ -56,6 +56,7 @@ func TestTapsAreShared(t *testing.T) {
 		s := &model.Snapshot{Time: now, Interval: time.Minute, Listeners: list}
 		require.NoError(t, f.Tend(s))
 		require.LessOrEqual(t, len(f.open), 64)
+		f.Read()
 		return f.Add(s)
 	}
 	crowd := func(from, n int) (list []model.Listener) {

@@ -16,13 +16,15 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/watchlist"
 )
 
-// collector collects the newest facts and has a snapshot made of them. It asks nobody:
-// everything it needs has been read.
+// collector collects the newest facts and has a snapshot made of them. It asks nobody but the taps:
+// everything else that it needs has been read.
 type collector struct {
 	host, kernel string
 	store        *facts.Store
 
-	mu    sync.Mutex // one snapshot at a time
+	turn sync.Mutex // one snapshot at a time; it is held while the taps are asked
+
+	mu    sync.Mutex
 	state *assemble.State
 
 	clients atomic.Pointer[Clients]
@@ -30,8 +32,10 @@ type collector struct {
 
 // Clients say what became of the clients of the listeners.
 type Clients interface {
-	// Add is a copy of a snapshot that is not judged yet, with the clients in it. It asks
-	// nobody.
+	// Read has the taps report, for the next Add.
+	Read()
+	// Add is a copy of a snapshot that is not judged yet, with the clients in it that the taps
+	// have reported.
 	Add(s *model.Snapshot) *model.Snapshot
 }
 
@@ -61,6 +65,21 @@ func (p *collector) waits() time.Time {
 
 // publish makes a snapshot of the newest facts; self is what the schedule knows of itself.
 func (p *collector) publish(r *watchlist.List, opt *Options, self model.Self, final, looping bool) (out *model.Snapshot) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	d := p.compose(r, opt, self, final, looping)
+	if clients := p.clients.Load(); clients != nil {
+		(*clients).Read()
+		d.Snapshot = (*clients).Add(d.Snapshot)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.state, out = d.Judge()
+	return out
+}
+
+// compose collects the facts, and makes listeners of them that are not judged yet.
+func (p *collector) compose(r *watchlist.List, opt *Options, self model.Self, final, looping bool) *assemble.Draft {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := assemble.Options{Thresholds: opt.Thresholds, Every: opt.ScanInterval, Final: final, Looping: looping}
@@ -76,12 +95,7 @@ func (p *collector) publish(r *watchlist.List, opt *Options, self model.Self, fi
 		c.count(n, &f.Namespaces[i])
 	}
 	c.retain()
-	d := assemble.Compose(p.state, f, o)
-	if clients := p.clients.Load(); clients != nil {
-		d.Snapshot = (*clients).Add(d.Snapshot)
-	}
-	p.state, out = d.Judge()
-	return out
+	return assemble.Compose(p.state, f, o)
 }
 
 // waiting are the accounts of a namespace that have drops without a cause.

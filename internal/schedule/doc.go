@@ -7,7 +7,7 @@
 //   - evidence: the process and the acceptor thread of a listener in trouble, at
 //     the first dropped packet and the first full sample, and while it lasts;
 //   - snapshots: of the newest facts, every second and at once when a status may
-//     change, from memory;
+//     change, from memory but for what the taps of the clients have not read yet;
 //   - connections: the phases, one namespace at a time, by need.
 //
 // In addition, the watchlist is made again and again. Nothing waits for anything else, so

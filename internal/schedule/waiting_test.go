@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // A packet is counted within a second of being dropped even where nothing names
@@ -30,4 +31,28 @@ func TestCausesAreGivenUpInTime(t *testing.T) {
 	w.publish(false)
 	require.Zero(t, w.only(w.Snapshot()).Totals.Pending)
 	require.Zero(t, w.collector.waits())
+}
+
+// taps are clients of which nothing is known.
+type taps struct{ read, added func() }
+
+func (t taps) Read() { t.read() }
+
+func (t taps) Add(s *model.Snapshot) *model.Snapshot { t.added(); return s }
+
+// While the taps ask the kernel nobody waits for what the collector knows, and what they report is added
+// to the same snapshot.
+func TestTapsAreAskedWithoutTheLock(t *testing.T) {
+	w := newWorld(t, newKernel(listensOn(8080, 1)), nil)
+	var calls []string
+	w.Follow(taps{
+		read: func() {
+			calls = append(calls, "read")
+			require.True(t, w.collector.mu.TryLock())
+			w.collector.mu.Unlock()
+		},
+		added: func() { calls = append(calls, "add") },
+	})
+	w.scanned()
+	require.Equal(t, []string{"read", "add"}, calls)
 }
