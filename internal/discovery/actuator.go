@@ -184,7 +184,7 @@ func (d *Discoverer) await(done <-chan struct{}) {
 func (r reading) apply(connectors match.Connectors) {
 	for _, at := range connectors.Named(r.name) {
 		c := connectors[at]
-		if c.Server != model.ServerTomcat().Name {
+		if !c.Kind().Limits {
 			continue
 		}
 		c.BusyThreads, c.CurrentConnections, c.BusyAt = r.busy, r.connections, r.at

@@ -209,7 +209,7 @@ func (e *entry) maybeJava() bool { return model.IsJVM(e.comm) }
 // to know what could not be read of it.
 func (e *entry) irrelevant(connectors match.Connectors) bool {
 	for _, c := range connectors {
-		if c.Server == model.ServerTomcat().Name {
+		if c.Kind().Limits {
 			return false
 		}
 	}

@@ -39,17 +39,23 @@ func Servers() [6]Server {
 	}
 }
 
+// ServerNamed is the kind that has a name.
+func ServerNamed(name string) (s Server, known bool) {
+	for _, s := range Servers() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Server{Name: name}, false
+}
+
 // Kind is the server that stands there; the zero value where that is not known.
 func (c *Connector) Kind() Server {
 	if c == nil {
 		return Server{}
 	}
-	for _, s := range Servers() {
-		if s.Name == c.Server {
-			return s
-		}
-	}
-	return Server{Name: c.Server}
+	s, _ := ServerNamed(c.Server)
+	return s
 }
 
 // IsJVM goes by the name of a process's main thread, which any user may read:

@@ -54,7 +54,7 @@ func newNode(t testing.TB, change func(*Options)) *node {
 	}
 	servers := discovery.NewDiscoverer(proc, discovery.WithClock(func() time.Time { return *n.clock.Load() })) // forgets what ended ten minutes ago
 	var err error
-	n.Scheduler, err = New(n.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: servers}}), opt)
+	n.Scheduler, err = New(n.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: servers}}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close()) })
 	return n

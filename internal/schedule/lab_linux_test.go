@@ -67,7 +67,7 @@ func (l *lab) sampler(t testing.TB, change func(*Options)) *Scheduler {
 	if change != nil {
 		change(&opt)
 	}
-	s, err := New(l.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}), opt)
+	s, err := New(l.faults.into(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: discovery.NewDiscoverer(proc)}}), opt)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -387,6 +387,6 @@ func TestPIDThatDoesNotExist(t *testing.T) {
 	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.PIDs = []int{1 << 22}
-	_, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
+	_, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: discovery.NewDiscoverer(proc)}}, opt)
 	require.ErrorIs(t, err, hostproc.ErrNoProcess)
 }

@@ -55,8 +55,8 @@ type Sources struct {
 
 // openJVM opens the performance data that the examinations have found.
 func (s *Sources) openJVM() reader.OpenJVM {
-	if s.Tomcat == nil {
+	if s.Discovery == nil {
 		return func(hostproc.ProcessKey) (*hsperf.File, error) { return nil, discovery.ErrUnexamined }
 	}
-	return s.Tomcat.JVM
+	return s.Discovery.JVM
 }

@@ -116,7 +116,7 @@ func TestForgottenSocketsAreCountedOnce(t *testing.T) {
 		require.NoError(t, client.(*net.TCPConn).SetLinger(0))
 		require.NoError(t, client.Close())
 	}
-	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
+	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: discovery.NewDiscoverer(proc)}}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Scan(context.Background()))

@@ -33,7 +33,7 @@ func TestPortOfAProcessThatMayNotBeRead(t *testing.T) {
 	proc := hostfs.Real(t)
 	opt := Defaults()
 	opt.Targets = []watchlist.Target{{PID: os.Getppid(), Ports: []uint16{uint16(number)}, Limits: watchlist.Overrides{MaxThreads: watchlist.ByHand(new(7), "tcpdiag.yml line 3")}}}
-	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc)}}, opt)
+	s, err := New(Sources{Sources: watchlist.Sources{Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: discovery.NewDiscoverer(proc)}}, opt)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	require.NoError(t, s.Scan(context.Background()))

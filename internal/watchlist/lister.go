@@ -23,10 +23,10 @@ import (
 // New makes a Lister; done is called when a discovery has ended.
 func New(src *Sources, now func() time.Time, done func()) *Lister {
 	discover := func(ctx context.Context, pid int, start uint64, ports []match.Listening) (match.Connectors, []model.Unavailable) {
-		if src.Tomcat == nil {
+		if src.Discovery == nil {
 			return nil, nil
 		}
-		return src.Tomcat.Discover(ctx, pid, start, ports)
+		return src.Discovery.Discover(ctx, pid, start, ports)
 	}
 	return &Lister{Sources: src, Namespaces: newNamespaces(src), Connectors: newConnectors(discover, now, done)}
 }
@@ -37,8 +37,8 @@ func (l *Lister) Adopt(o *Options) error {
 	if err := l.Namespaces.adopt(o); err != nil {
 		return err
 	}
-	if l.Sources.Tomcat != nil {
-		l.Sources.Tomcat.SetActuators(o.Actuators())
+	if l.Sources.Discovery != nil {
+		l.Sources.Discovery.SetActuators(o.Actuators())
 	}
 	if l.names == nil && o.KubeletLogs != "" {
 		l.names = kubelet.New(o.KubeletLogs, o.Now)
@@ -231,10 +231,10 @@ func (r *listing) askActuators(ctx context.Context) {
 			list = append(list, c)
 		}
 	}
-	if r.Sources.Tomcat == nil || len(r.opt.Actuators()) == 0 || !slices.ContainsFunc(list, r.rules.MaySelect) {
+	if r.Sources.Discovery == nil || len(r.opt.Actuators()) == 0 || !slices.ContainsFunc(list, r.rules.MaySelect) {
 		return
 	}
-	found, unavailable := r.Sources.Tomcat.DiscoverUnseen(ctx, ports(list))
+	found, unavailable := r.Sources.Discovery.DiscoverUnseen(ctx, ports(list))
 	for _, c := range list {
 		c.Discovered = found[c.ID.Address]
 	}

@@ -48,10 +48,10 @@ type Options struct {
 
 // Sources are what a Lister asks.
 type Sources struct {
-	Mount  string // of the proc file system
-	Proc   hostproc.FS
-	Owners *owner.Finder
-	Tomcat *discovery.Discoverer
+	Mount     string // of the proc file system
+	Proc      hostproc.FS
+	Owners    *owner.Finder
+	Discovery *discovery.Discoverer
 
 	// Pod is that of tcpdiag itself; the zero value knows none.
 	Pod kubelet.Self

@@ -144,7 +144,7 @@ func NewScheduler(o schedule.Options) (*schedule.Scheduler, error) {
 	owners.CommandLines(servers.Numbers)
 	owners.Containers(func(pid int) (uint64, bool) { return cgroup.ID(proc, pid) })
 	return schedule.New(schedule.Sources{Sources: watchlist.Sources{
-		Mount: ProcMount, Proc: proc, Owners: owners, Tomcat: servers,
+		Mount: ProcMount, Proc: proc, Owners: owners, Discovery: servers,
 		Pod: kubelet.NewSelf(os.Getenv, cgroup.PodOf(proc, os.Getpid()).UID),
 	}}, o)
 }

@@ -35,7 +35,7 @@ func boot(t *target) *match.Found {
 	if err != nil {
 		return nil
 	}
-	if server := env.Server(); server != "" && server != model.ServerTomcat().Name {
+	if server, _ := model.ServerNamed(env.Server()); server.Name != "" && !server.Limits {
 		return nil
 	}
 	settings := env.Settings()

@@ -194,10 +194,11 @@ func eachText[T any](s **model.Setting[T], fn func(*string)) {
 }
 
 func (a *answer) check() error {
+	_, known := model.ServerNamed(a.Server)
 	switch {
 	case len(a.Connectors) > maxConnectorsN, len(a.Missing) > MaxUnavailable+1, len(a.Unavailable) > MaxUnavailable+1, len(a.Files) > maxStamps, len(a.Numbers) > maxNumbers, len(a.JVMPorts) > maxJVMPorts:
 		return fmt.Errorf("%w: too many entries", errAnswer)
-	case a.Failure == "" && a.Server != model.ServerTomcat().Name && a.Server != model.ServerJVM().Name && a.Server != model.ServerOther().Name:
+	case a.Failure == "" && !known:
 		return fmt.Errorf("%w: no such kind of server", errAnswer)
 	case !plainURL(a.Management):
 		return fmt.Errorf("%w: the address of Actuator", errAnswer)
@@ -242,10 +243,11 @@ func (w *wireConnector) check() error {
 			return fmt.Errorf("%w: a source", errAnswer)
 		}
 	}
+	server, _ := model.ServerNamed(w.Server)
 	switch {
 	case w.VirtualThreads != nil && !knownKind(w.VirtualThreads.Kind):
 		return fmt.Errorf("%w: a source", errAnswer)
-	case w.Server != model.ServerTomcat().Name && w.Server != "":
+	case w.Server != "" && !server.Limits:
 		return fmt.Errorf("%w: no such kind of server", errAnswer)
 	case w.Line < 0 || w.Address.Zone() != "":
 		return fmt.Errorf("%w: a connector's place", errAnswer)

@@ -60,7 +60,7 @@ func (cs Connectors) Named(name string) []netip.AddrPort {
 func (cs Connectors) onlyTomcat() []netip.AddrPort {
 	var out []netip.AddrPort
 	for at, c := range cs {
-		if c.Server == model.ServerTomcat().Name {
+		if c.Kind().Limits {
 			out = append(out, at)
 		}
 	}

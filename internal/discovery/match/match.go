@@ -44,7 +44,7 @@ func Match(f *Found, ports []Listening, pools Pools, cpus int) (Connectors, []mo
 	for _, l := range m.left {
 		if _, taken := out[l.At()]; !taken {
 			out[l.At()] = m.unconfigured(l)
-			decided = decided || out[l.At()].Server == model.ServerTomcat().Name
+			decided = decided || out[l.At()].Kind().Limits
 		}
 	}
 	f.countUsers(out)

@@ -23,7 +23,7 @@ func watching(ctx context.Context, change func(*schedule.Options)) (*schedule.Sc
 	o.MaxListeners = 0
 	change(&o)
 	s, err := schedule.New(schedule.Sources{Sources: watchlist.Sources{
-		Mount: "/proc", Proc: proc, Owners: owner.New(proc), Tomcat: discovery.NewDiscoverer(proc),
+		Mount: "/proc", Proc: proc, Owners: owner.New(proc), Discovery: discovery.NewDiscoverer(proc),
 	}}, o)
 	if err != nil {
 		return nil, err
