@@ -42,11 +42,26 @@ func Prepared(m *testing.M, prepare func() error) {
 		}
 		os.Exit(code)
 	}
-	if err := errors.Join(proctest.LoopbackUp(), prepare()); err != nil {
+	if err := errors.Join(proctest.LoopbackUp(), ownNames(), prepare()); err != nil {
 		fmt.Fprintln(os.Stderr, "rig:", err)
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
+}
+
+// ownNames has ip-netns(8) keep its names for this run: it keeps them in files, which others that run beside it see.
+func ownNames() error {
+	const names = "/run/netns"
+	if err := os.MkdirAll(names, 0o755); err != nil { //nolint:gosec // as ip-netns makes it
+		return err
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("mounts of its own: %w", err)
+	}
+	if err := unix.Mount("tmpfs", names, "tmpfs", 0, "mode=755"); err != nil {
+		return fmt.Errorf("mount %s: %w", names, err)
+	}
+	return nil
 }
 
 // enter runs the program again in the namespaces. The parent stays in the machine's
