@@ -96,6 +96,7 @@ type Connections struct {
 	Reset          *int           `json:"reset,omitempty"`
 	Abandoned      int            `json:"abandoned"`                // of client_closed: with a request that nobody has read
 	Unacknowledged int            `json:"unacknowledged,omitempty"` // of sending: repeated again and again, and nothing has come back
+	Forgotten      int            `json:"forgotten,omitempty"`      // of none of these: ended by the server, and nothing acknowledges it, at addresses from which others are heard of
 	Silent         *int           `json:"silent,omitempty"`         // of idle, where there are any: have sent nothing since they were connected
 	Partial        bool           `json:"partial,omitempty"`
 	Subset         int            `json:"sampled,omitempty"`        // connections asked for where they stand for all: the counts are estimates
@@ -263,6 +264,7 @@ func newConnections(c *model.Connections) *Connections {
 		Reset:          c.Reset,
 		Abandoned:      c.Abandoned,
 		Unacknowledged: c.Unacknowledged,
+		Forgotten:      c.Forgotten,
 		Silent:         silent,
 		Partial:        c.Partial,
 		Subset:         c.Subset,

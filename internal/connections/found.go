@@ -27,6 +27,7 @@ type Found struct {
 	set       uint64
 	quiet     quiet
 	remotes   frequent
+	forgotten forgotten
 	subset    Subset // of those that were asked for, zero for all
 }
 
@@ -40,6 +41,7 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	case sockdiag.Established, sockdiag.CloseWait:
 	default:
 		f.states[s.State]++
+		f.forgotten.end(s)
 		return
 	}
 	if s.State == sockdiag.CloseWait && unanswered(s) {
@@ -100,6 +102,7 @@ func (f *Found) accept(s *sockdiag.Socket) {
 	f.Counts.Accepted++
 	f.set ^= uint64(s.Inode) * 0x9e3779b97f4a7c15
 	f.remotes.add(s.Remote.Addr())
+	f.forgotten.open(s)
 	phase := PhaseOf(s)
 	f.Counts.Phases[phase]++
 	switch {
@@ -179,6 +182,7 @@ func (f *Found) Sockets() int {
 func (f *Found) Finish(at time.Time, took time.Duration, partial bool) {
 	f.Counts.At, f.Counts.Partial = at, partial
 	f.queue.finish(took)
+	f.Counts.Forgotten = f.forgotten.number()
 	f.Counts.TopPeer = f.remotes.majority(f.Counts.Accepted)
 	f.Counts.TopPeers = f.remotes.top()
 	f.Counts.States = make(map[string]int)

@@ -42,6 +42,16 @@ func (f *frequent) add(a netip.Addr) {
 	}
 }
 
+// has reports whether an address is among them.
+func (f *frequent) has(a netip.Addr) bool {
+	for i, count := range f.counts {
+		if count > 0 && f.addresses[i] == a {
+			return true
+		}
+	}
+	return false
+}
+
 // top are the addresses that come most often, the first the most often.
 func (f *frequent) top() []model.PeerCount {
 	var out []model.PeerCount

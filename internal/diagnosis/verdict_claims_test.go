@@ -233,6 +233,17 @@ func unacknowledged(n int) func(*model.Listener) {
 	}
 }
 
+// forgotten are connections that the server has ended, and something in between no longer knows, and others that it has ended.
+func forgotten(n, others int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		if l.Connections == nil {
+			l.Connections = &model.Connections{}
+		}
+		l.Connections.Forgotten = n
+		l.Connections.States = map[string]int{"TIME_WAIT": others, "FIN_WAIT1": n}
+	}
+}
+
 func haproxy(l *model.Listener) {
 	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "haproxy"
 }
@@ -975,6 +986,18 @@ func scenariosClaims() []scenario {
 		{
 			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},
 			now: fresh().do(unacknowledged(20)), before: fresh().do(unacknowledged(20)),
+		},
+		{
+			name: "connections that something in between has forgotten", status: warning, codes: []string{"forgotten_connections"},
+			now: fresh().idle(10).do(forgotten(12, 20)), before: fresh().idle(10).do(forgotten(11, 20)),
+		},
+		{
+			name: "a few of a hundred clients that were ended are gone", status: ok, notCodes: []string{"forgotten_connections"},
+			now: fresh().idle(100).do(forgotten(5, 100)), before: fresh().idle(100).do(forgotten(5, 100)),
+		},
+		{
+			name: "connections that something in between has forgotten, in one reading", status: ok, notCodes: []string{"forgotten_connections"},
+			now: fresh().idle(10).do(forgotten(12, 20)), before: fresh().idle(10),
 		},
 		{
 			name: "one of a hundred clients acknowledges nothing", status: ok, notCodes: []string{"unacknowledged"},

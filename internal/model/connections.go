@@ -62,6 +62,9 @@ type Connections struct {
 	// (tcpi_retransmits), and nothing has come back: clients whose host or network is gone, or
 	// which packets of full size do not reach.
 	Unacknowledged int
+	// Forgotten are connections that the server has ended, and whose FIN nothing acknowledges for seconds (FIN_WAIT1), at
+	// addresses from which other connections are heard of meanwhile. They are not among the Accepted.
+	Forgotten int
 	// LocalTrying are clients of the listener's own network namespace, as a proxy beside it, whose SYN has no answer: their
 	// first for half a second, or one that they repeated. The latest was sent within TriedWithin. Known of the readings
 	// that search for outgoing connections, and of a snapshot's last.

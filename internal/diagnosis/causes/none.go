@@ -121,6 +121,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.MissingAddressSteps(s)
 	case s.Unacknowledged():
 		return unacknowledgedSteps()
+	case s.Forgotten():
+		return forgottenSteps(s)
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):
@@ -145,6 +147,15 @@ func unacknowledgedSteps() []model.Step {
 		advice.Command("See what these clients have in common: one network, or all responses that are large", "ss -tino state established"),
 		advice.Action("Where large packets alone are lost (a tunnel's or VPN's smaller MTU): net.ipv4.tcp_mtu_probing=1, or clamp the MSS"),
 		advice.Action("Where the clients are gone: have the application end a stream whose client does not answer; the kernel tries for some 15 minutes (net.ipv4.tcp_retries2)"),
+	}
+}
+
+// forgottenSteps are what to do about a firewall that forgets idle connections.
+func forgottenSteps(s *symptoms.Symptoms) []model.Step {
+	return []model.Step{
+		advice.Command("See how long their FIN has been repeated, and to which addresses", phrase.Sprintf("ss -tano state fin-wait-1 sport = :%v", s.Now.Port)),
+		advice.Action("Find the shortest idle timeout of what lies between (firewall, NAT, load balancer): a client's next request on a connection that was forgotten there has no answer"),
+		advice.Action(phrase.Sprintf("End idle connections before that: %s below it%s, or the idle timeout of the clients' pools", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))),
 	}
 }
 

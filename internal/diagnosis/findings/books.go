@@ -204,6 +204,14 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "forgotten_connections", Title: "something in between no longer knows clients' connections",
+			Seen:    "Of the connections that the server has ended lately three at least, and a fifth, are in FIN_WAIT1, their FIN repeated for five seconds and longer, in two readings, while others of the same addresses are heard of. Hosts that share an address, of which many are gone, look the same. Before the server ends connections nothing is seen here, nor what is lost in between.",
+			Clients: "The next request on an idle connection has no answer: a firewall, NAT or load balancer has forgotten it.",
+			Check:   "`ss -tano state fin-wait-1 'sport = :PORT'`; the idle timeouts in between (`nf_conntrack_tcp_timeout_established`) against `keepAliveTimeout`.",
+			Change:  "`keepAliveTimeout`, or the idle timeout of the clients' pools, below those in between; or TCP keep-alive.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "semaphore_valve", Title: "a valve lets fewer requests through than there are threads",
 			Seen:   "All threads are busy, and a SemaphoreValve of `server.xml` lets fewer requests through at a time: the other threads wait in it.",
 			Change: "What the handlers wait for; or the valve's `concurrency`, if what they call has room for more at the same time.",

@@ -56,6 +56,15 @@ func unacknowledged(s *symptoms.Symptoms, add adder) {
 		"Their hosts or networks are gone, or packets of full size do not reach them (a tunnel's or VPN's smaller MTU with ICMP filtered: compare ping -M do -s 1472, set net.ipv4.tcp_mtu_probing=1, or clamp the MSS). The kernel keeps such a connection for some 15 minutes (net.ipv4.tcp_retries2), and Tomcat its slot as long: have the application give up on streams whose client does not answer. More threads or connections do not bring them back.")
 }
 
+// forgotten says that something in between no longer knows connections.
+func forgotten(s *symptoms.Symptoms, add adder) {
+	if !s.Forgotten() {
+		return
+	}
+	add("forgotten_connections", model.SeverityWarning, phrase.Capital(words.Forgotten(s))+".",
+		"A firewall, NAT or load balancer, while they were idle; or hosts that share these addresses are gone. A client's next request on one has no answer, and does not reach this host. End idle connections before: "+advice.KeepAliveSetting().Name(s.Now)+", or the idle timeout of the clients' pools, below the shortest idle timeout in between. More threads or connections do not help.")
+}
+
 // blockedPoller says that the thread which reads for all others does something else.
 func blockedPoller(s *symptoms.Symptoms, add adder) {
 	if !s.Both(reading.PollerBlocked) || !s.Both(reading.UnreadAny) || s.Now.Acceptor == model.AcceptorAtLimit && s.Both(reading.Suspended) {

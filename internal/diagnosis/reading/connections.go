@@ -143,6 +143,19 @@ func Unacknowledged(l *model.Listener) int {
 // unacknowledgedLeast is of how many of them that is said.
 const unacknowledgedLeast = 3
 
+// Forgotten are connections that the server has ended and something in between no longer knows, where they are a fifth of all
+// that it ended: of these some hosts are gone, and have their address with others.
+func Forgotten(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	c := l.Connections
+	if c.Forgotten < unacknowledgedLeast || 4*c.Forgotten < c.States["TIME_WAIT"]+c.States["FIN_WAIT2"] {
+		return 0
+	}
+	return c.Forgotten
+}
+
 // GivenUp are the requests that wait and whose clients have closed, where that is most of
 // them: the queue is then longer than the clients' patience, and room for more is room for more
 // of these.

@@ -59,6 +59,11 @@ func (s *Symptoms) Unacknowledged() bool {
 	return s.Both(func(l *model.Listener) bool { return reading.Unacknowledged(l) > 0 })
 }
 
+// Forgotten means that in both snapshots something in between no longer knows connections.
+func (s *Symptoms) Forgotten() bool {
+	return s.Both(func(l *model.Listener) bool { return reading.Forgotten(l) > 0 })
+}
+
 // LeftUnanswered means that clients left whose requests were begun, or waited, as many as a fifth of those
 // that came at least: fewer are those of people who click again.
 func (s *Symptoms) LeftUnanswered() bool {
