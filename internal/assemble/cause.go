@@ -76,7 +76,8 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 // ofBurst is the cause of a drop that c seems to be. Of a burst that is said to have come faster
 // than it was accepted, and is so large that most of it would have met maxConnections however fast
 // the acceptor is, it is that limit where a count of the connections right after it shows them
-// all taken. A count that comes later shows no room: who was let in may have been served by then.
+// all taken. A count alone that shows others free says nothing of such a burst: the acceptor may not have
+// come to them yet, or who was let in may have been served by then.
 func (w *witness) ofBurst(d losses.Drop, c model.Cause, e model.Evidence, waits bool) (model.Cause, model.Evidence, bool) {
 	if c != model.CauseSlowAccept && c != model.CauseCPUSaturated || d.Until.Sub(d.Since) > atOnce || d.Packets <= 2*w.roomBefore(d) {
 		return c, e, true
@@ -97,9 +98,9 @@ func (w *witness) ofBurst(d losses.Drop, c model.Cause, e model.Evidence, waits 
 		}
 	}
 	switch {
-	case first.IsZero() && waits:
+	case waits && (first.IsZero() || e == model.EvidencePhases): // one that shows them may still come
 		return "", "", false
-	case e == model.EvidencePhases && (first.IsZero() || first.After(d.Until.Add(atOnce))):
+	case e == model.EvidencePhases:
 		return model.CauseAcceptQueue, model.EvidenceNone, true
 	}
 	return c, e, true

@@ -46,6 +46,7 @@ func TestBurstBeyondTheRoom(t *testing.T) {
 		"half of the room was taken before":      {10, 20, 50 * time.Millisecond, 30, 0, slow, model.CauseMaxConnections},
 		"they came over some time":               {0, 20, 50 * time.Millisecond, 269, time.Second, slow, model.CauseSlowAccept},
 		"not counted since":                      {0, 20, -time.Millisecond, 269, 0, slow, ""},
+		"room is left, and no acceptor was seen": {0, 12, 50 * time.Millisecond, 288, 0, evidence.Judgement{Cause: model.CauseSlowAccept, Strength: evidence.StrengthPhases}, ""},
 		"counted late":                           {0, 12, time.Second, 288, 0, evidence.Judgement{Cause: model.CauseSlowAccept, Strength: evidence.StrengthPhases}, model.CauseAcceptQueue},
 		"another cause stays":                    {0, 20, 50 * time.Millisecond, 269, 0, evidence.Judgement{Cause: model.CauseJVMPause, Strength: evidence.StrengthProcess}, model.CauseJVMPause},
 	}
