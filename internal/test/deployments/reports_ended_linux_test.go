@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,21 +21,34 @@ import (
 func ofEnded() []report {
 	return []report{
 		{"D", "https://github.com/reactor/reactor-netty/issues/1221", "connection-timeout=20 is 20 ms: the server ends connections whose request takes longer to come", func(c *rig.Case) {
-			s := c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout=20")
-			c.Answers("127.0.0.1:8080")
+			at := c.Mark()
 			var answered, ended atomic.Int64
-			for range 10 {
-				keep(c, func() error { return later(c.Ctx, 500*time.Millisecond, &answered, &ended) })
+			serve := func(timeout string) *rig.Server {
+				s := c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout="+timeout)
+				c.Answers("127.0.0.1:8080")
+				answered.Store(0)
+				ended.Store(0)
+				for range 10 {
+					keep(c, func() error { return later(c.Ctx, 500*time.Millisecond, &answered, &ended) })
+				}
+				return s
 			}
+			s := serve("20")
 			c.Until("connections are ended", func() bool { return ended.Load() > 20 })
 			c.Both(rig.Port, "losing server_resets").Names("a client has 20 ms for its request (server.tomcat.connection-timeout)", "closed by the server").Silent("gave up waiting inside")
 			c.Row.Truth = fmt.Sprintf("%s; clients send their request after 500 ms: %d answered, %d ended without an answer", s.Says(rig.Port), answered.Load(), ended.Load())
+			c.UnwindTo(at)
+			serve("20s")
+			c.Until("clients are answered with the step taken", func() bool { return answered.Load() > 50 })
+			c.Holds(ended.Load() == 0, "%d connections are ended with the step taken", ended.Load())
+			c.Row.Truth += "; with 20s all are answered"
 		}},
 		{"D", "https://github.com/moby/moby/issues/13847", "a forwarder (docker-proxy) accepts, and ends the connection, as nobody listens where it passes it on to", func(c *rig.Case) {
 			c.Program("python3", "-c", `import socket, threading
 s = socket.create_server(("0.0.0.0", 8080), backlog=100)
 def serve(c):
-    try: socket.create_connection(("127.0.0.1", 9001))
+    try:
+        to = socket.create_connection(("127.0.0.1", 9001)); to.sendall(c.recv(10000)); c.sendall(to.recv(10000))
     except OSError: pass
     c.close()
 while True:
@@ -47,6 +61,12 @@ while True:
 			c.Until("connections are ended", func() bool { return ended.Load() > 20 })
 			c.Both(rig.Port, "losing server_resets").Names("where nobody listens at the address that it passes them on to").Silent("maxSwallowSize", "Tomcat")
 			c.Row.Truth = fmt.Sprintf("%d answered, %d reset or ended without an answer", answered.Load(), ended.Load())
+			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=9001")
+			c.Until("clients are answered with the step taken", func() bool { return answered.Load() > 20 })
+			before, then := answered.Load(), ended.Load()
+			c.Until("all are", func() bool { return answered.Load() > before+50 })
+			c.Holds(ended.Load() <= then+10, "%d are ended with the step taken", ended.Load()-then)
+			c.Row.Truth += "; with a server where it passes them on to all are answered"
 		}},
 	}
 }
@@ -58,31 +78,47 @@ func ofStopped() []report {
 			s := c.Embedded(rig.JVM{VM: []string{"-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:5005"}}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
 			c.Needs("jdb")
-			c.Program("sh", "-c", "(sleep 2; echo suspend; sleep 600) | jdb -connect com.sun.jdi.SocketAttach:hostname=127.0.0.1,port=5005")
+			c.Program("sh", "-c", "(sleep 2; echo suspend; while [ ! -e "+filepath.Join(c.Dir, "resumed")+" ]; do sleep .1; done; echo resume; sleep 600) | jdb -connect com.sun.jdi.SocketAttach:hostname=127.0.0.1,port=5005")
 			c.Until("no client has an answer", func() bool { return once("127.0.0.1:8080") == nil && asked(c.Ctx) != nil })
 			clients := c.Hold(rig.Clients{N: 12, Text: rig.Get("/")})
 			c.Wait(3 * time.Second)
 			c.Row.Truth = fmt.Sprintf("%s; jdb has suspended its threads: %d of 12 clients answered", s.Says(rig.Port), clients.Answered.Load())
 			c.Both(rig.Port, "saturated not_accepting").Names("as where a debugger has suspended them").Silent("the limit of connections was reached", "maxConnections from", `"max_connections"`)
+			c.Write("resumed", "")
+			c.Until("all are answered with the step taken", func() bool { return clients.Answered.Load() >= 12 && asked(c.Ctx) == nil })
+			c.Row.Truth += "; resumed: all"
 		}},
 		{"A", "https://github.com/apache/tomcat-jakartaee-migration/issues/43", "after an upgrade the AJP connector lacks its secret: it opens its port, and does not start", func(c *rig.Case) {
+			at := c.Mark()
 			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, `<Connector port="8080" protocol="HTTP/1.1"/><Connector port="8009" protocol="AJP/1.3"/>`)
 			c.Answers("127.0.0.1:8080")
-			clients := c.Hold(rig.Clients{N: 8, Text: rig.Get("/"), Address: "127.0.0.1:8009"})
+			const ping = "\x12\x34\x00\x01\x0a" // CPing of AJP
+			clients := c.Hold(rig.Clients{N: 8, Text: ping, Address: "127.0.0.1:8009"})
 			c.Until("they are connected", func() bool { return clients.Connected.Load() >= 8 })
 			c.Wait(3 * time.Second)
 			c.Both(8009, "saturated not_accepting").Names("no acceptor thread is there", "secret").Silent("slow_accept", "raise acceptCount")
 			c.Row.Truth = fmt.Sprintf("%s; the log: secretRequired, and no secret; %d of 8 connections answered at port 8009", s.Says(8009), clients.Answered.Load())
+			c.UnwindTo(at)
+			c.Beside("again").Tomcat(rig.Tomcat10, rig.JVM{}, `<Connector port="8080" protocol="HTTP/1.1"/><Connector port="8009" protocol="AJP/1.3" secret="the same as the proxy's"/>`)
+			c.Answers("127.0.0.1:8080")
+			clients = c.Hold(rig.Clients{N: 8, Text: ping, Address: "127.0.0.1:8009"})
+			c.Until("all are answered with the step taken", func() bool { return clients.Answered.Load() >= 8 })
+			c.Row.Truth += "; with a secret 8"
 		}},
 	}
 }
 
 // inFar is a program of the clients' network namespace whose log is read for its latest line.
 func inFar(c *rig.Case, script string) (last func() string) {
+	logs := func() []string {
+		all, _ := filepath.Glob(filepath.Join(c.Dir, "ip-*.log"))
+		return all
+	}
+	before := logs()
 	c.Program("ip", "netns", "exec", "far", "python3", "-c", script)
+	log := slices.DeleteFunc(logs(), func(file string) bool { return slices.Contains(before, file) })[0]
 	return func() string {
-		logs, _ := filepath.Glob(filepath.Join(c.Dir, "ip-*.log"))
-		text, _ := os.ReadFile(logs[len(logs)-1])
+		text, _ := os.ReadFile(log)
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		return lines[len(lines)-1]
 	}
@@ -121,6 +157,7 @@ func ofNetworks() []report {
 			c.Row.Truth = fmt.Sprintf("%s; packets above 1,200 bytes are lost on the way: answered and given up %s", s.Says(rig.Port), got())
 			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/tcp_mtu_probing": "1"}))
 			c.Until("large responses arrive with the step taken", func() bool { return !strings.HasPrefix(got(), "0 ") })
+			c.Row.Truth += "; with tcp_mtu_probing=1 they arrive"
 		}},
 		{"C", "https://github.com/acassen/keepalived/issues/534", "the virtual address is on no node any more, and both servers run: nobody can connect", func(c *rig.Case) {
 			c.AtEnd(c.SetSysctl(map[string]string{"net/ipv4/ip_forward": "0"}))
@@ -151,10 +188,11 @@ func ofNetworks() []report {
 			c.Row.Truth += "; with the address back all are answered"
 		}},
 		{"D", "https://github.com/spring-projects/spring-boot/issues/1223", "uploads that pause for longer than connectionTimeout break off", func(c *rig.Case) {
+			far(c, "")
+			at := c.Mark()
 			s := c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout=1s")
 			c.Answers("127.0.0.1:8080")
-			far(c, "")
-			got := inFar(c, `import socket, threading, time
+			sends := `import socket, threading, time
 ok = bad = 0
 def send():
     global ok, bad
@@ -166,10 +204,17 @@ def send():
             else: bad += 1
         except OSError: bad += 1
         print(ok, bad, flush=True)
-for i in range(10): threading.Thread(target=send).start(); time.sleep(.3)`)
+for i in range(10): threading.Thread(target=send).start(); time.sleep(.3)`
+			got := inFar(c, sends)
 			c.Until("uploads break off", func() bool { return strings.HasPrefix(got(), "0 2") })
 			c.Both(rig.Port, "warning server_resets", "losing server_resets").Names("Give clients time", "server.tomcat.connection-timeout")
 			c.Row.Truth = fmt.Sprintf("%s; uploads that pause for 1.5 s, connectionTimeout 1 s: whole and broken off %s", s.Says(rig.Port), got())
+			c.UnwindTo(at)
+			c.Boot("none", rig.JVM{}, "server.tomcat.connection-timeout=20s")
+			c.Answers("127.0.0.1:8080")
+			got = inFar(c, sends)
+			c.Until("uploads are whole with the step taken", func() bool { return strings.HasPrefix(got(), "2") && strings.HasSuffix(got(), " 0") })
+			c.Row.Truth += "; 20s: " + got()
 		}},
 		{"D", "https://github.com/jetty/jetty.project/issues/1848", "the server closes before the client has the whole response (SO_LINGER was set; there of Jetty)", func(c *rig.Case) {
 			c.Needs("tc")
@@ -236,11 +281,15 @@ for i in range(10): threading.Thread(target=ask).start()`)
 			c.Until("new ones fail", func() bool { return failed.Load() > 3 })
 			c.Row.Truth = fmt.Sprintf("%s; all others: %v", s.Says(rig.Port), last.Load())
 			c.Both(rig.Port, "warning ephemeral_ports").Names("of the 100 local ports", "127.0.0.2").Silent("max_connections", "outgoing connections")
+			for range 20 {
+				c.Must(once("127.0.0.2:8080")) // another address has all ports for itself
+			}
 			c.SetSysctl(map[string]string{"net/ipv4/ip_local_port_range": "1024 65535"})
 			c.Wait(time.Second)
 			before := failed.Load()
 			c.Wait(time.Second)
 			c.Holds(failed.Load() == before, "clients fail with the wider range, too")
+			c.Row.Truth += "; none fails at 127.0.0.2, nor with the wider range"
 		}},
 	}
 }

@@ -3,6 +3,9 @@ package deployments
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
@@ -122,5 +125,69 @@ os.wait()`)
 			c.Row.Truth = "all threads are stopped by ptrace (state t)"
 			c.Both(rig.Port, "saturated jvm_pause", "losing jvm_pause").Names("stopped").Silent("not_accepting\"", "max_threads\"")
 		}},
+		{"I", "https://github.com/pinpoint-apm/pinpoint/issues/6856", "a heap dump is written: the application stands still meanwhile", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{VM: []string{"-Xmx400m"}}, "protocol=HTTP/1.1", "port=8080", "maxThreads=10")
+			c.Answers("127.0.0.1:8080")
+			kept := c.Hold(rig.Clients{N: 1, Text: rig.Get("/?hoard=22")})
+			c.Until("the heap is large", func() bool { return kept.Answered.Load() == 1 })
+			c.Visit(8, "http://127.0.0.1:8080/?ms=50")
+			c.Program("sh", "-c", fmt.Sprintf("while :; do rm -f %[2]s; jcmd %[1]d GC.heap_dump -all %[2]s >/dev/null; done", s.PID, filepath.Join(c.Dir, "heap.hprof")))
+			c.Wait(6 * time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; jcmd GC.heap_dump in a loop"
+			c.Both(rig.Port, "warning jvm_pause", "saturated jvm_pause", "losing jvm_pause").Names("stood still").Silent(`"not_reading"`, `"not_accepting"`, "maxThreads from 10")
+		}},
+		{"I", "https://github.com/trinodb/trino/issues/13660", "ZGC with too small a heap: threads wait for memory (allocation stalls), without a pause", func(c *rig.Case) {
+			log := filepath.Join(c.Dir, "gc.log")
+			s := c.Embedded(rig.JVM{VM: []string{"-XX:+UseZGC", "-Xmx96m", "-Xlog:gc*:file=" + log}}, "protocol=HTTP/1.1", "port=8080", "maxThreads=10")
+			c.Answers("127.0.0.1:8080")
+			c.Hold(rig.Clients{N: 1, Text: rig.Get("/?keep=40000")})
+			c.Wait(2 * time.Second)
+			c.Visit(40, "http://127.0.0.1:8080/?litter=20000")
+			c.Wait(8 * time.Second)
+			c.Row.Truth = fmt.Sprintf("%s; %d allocation stalls by the collector's log", s.Says(rig.Port), occurrences(log, "Allocation Stall"))
+			c.Both(rig.Port, "saturated max_threads", "saturated cpu_saturated", "saturated jvm_pause").Silent("maxThreads from 10")
+		}},
+		{"M", "https://github.com/apache/solr/pull/4236", "permits that are never given back (an exception): all threads wait for one, and nothing is in flight", func(c *rig.Case) {
+			backend := &rig.Backend{Address: fmt.Sprintf("127.0.0.1:%d", rig.BackendPort)}
+			backend.Serve(c)
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "maxThreads=8")
+			c.Answers("127.0.0.1:8080")
+			lost := c.Hold(rig.Clients{N: 3, Text: rig.Get(fmt.Sprintf("/?to=%d&three=1&hold=60000&timeout=300", rig.BackendPort))})
+			c.Until("three permits are lost", func() bool { return lost.Answered.Load() >= 3 })
+			c.Hold(rig.Clients{N: 24, Text: rig.Get(fmt.Sprintf("/?to=%d&three=1&hold=10", rig.BackendPort))})
+			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 8 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; all wait for one of three permits, which no one has"
+			c.Both(rig.Port, "saturated max_threads").Names("lock").Silent("maxThreads from 8", "connection_pool\"", "downstream\"")
+		}},
+		{"A", "https://github.com/jetty/jetty.project/issues/7515", "the count of connections has lost its way: the limit is reached, and few are there (there of Jetty)", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "maxConnections=20", "acceptCount=30", "taken=18")
+			c.Answers("127.0.0.1:8080")
+			clients := c.Hold(rig.Clients{N: 12, Text: rig.Get("/?ms=600000")})
+			c.Wait(4 * time.Second)
+			c.Row.Truth = fmt.Sprintf("%s; 18 of them are none: 12 of 12 clients connected, %d answered, 2 in service", s.Says(rig.Port), clients.Answered.Load())
+			c.Both(rig.Port, "saturated max_connections", "saturated").Silent("maxConnections from 20", "slow_accept", "Tomcat holds 20 of 20")
+		}},
+		{"H", "https://github.com/jetty/jetty.project/issues/7120", "clients do not read their responses: the threads stand in the write (there of Jetty)", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "maxThreads=8")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			inFar(c, `import socket, time
+kept = []
+for i in range(24):
+    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096); s.connect(("10.77.0.1", 8080))
+    s.sendall(b"GET /?answer=20000 HTTP/1.1\r\nHost: x\r\n\r\n"); kept.append(s)
+print("0 0", flush=True); time.sleep(600)`)
+			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 8 && s.Says(rig.Port).Connections >= 24 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = s.Says(rig.Port).String() + "; 8 clients read nothing of a response of 20 MB"
+			c.Both(rig.Port, "saturated max_threads").Names("Let a proxy in front buffer the responses, or send less: 8 threads wait for clients that do not take their responses").Silent("wait for a lock")
+		}},
 	}
+}
+
+// occurrences is how often a file has a text.
+func occurrences(file, text string) int {
+	all, _ := os.ReadFile(file)
+	return strings.Count(string(all), text)
 }

@@ -3,6 +3,7 @@ package deployments
 import (
 	"fmt"
 	"net"
+	"os/exec"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
@@ -77,6 +78,20 @@ func ofPaths() []report {
 			mended(c, counts)
 			c.Row.Truth += "; without the redirection all are answered"
 		}},
+		{"C", "https://github.com/cilium/cilium/issues/15636", "a limit of what comes in at the interface (ingress) drops packets before TCP sees them", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			nft(c, `table netdev bandwidth { chain ingress { type filter hook ingress device "near" priority 0; tcp dport 8080 limit rate over 1/second burst 5 packets drop; }; }`)
+			counts := askers(c, "10.77.0.1:8080", 2, ".1")
+			c.Until("clients give up", func() bool { _, failed := counts(); return failed >= 20 })
+			c.Both(rig.Port, "losing before_listener").Names("tc -s").Silent("max_threads", "max_connections")
+			answered, failed := counts()
+			c.Row.Truth = fmt.Sprintf("%s; a packet a second passes the interface: answered and given up %d %d", s.Says(rig.Port), answered, failed)
+			c.Do("nft", "flush", "ruleset")
+			mended(c, counts)
+			c.Row.Truth += "; without it all are answered"
+		}},
 		{"C", "https://github.com/appleboy/scp-action/issues/172", "a firewall lets six connections in 30 s through (ufw limit), and drops the others", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
@@ -91,5 +106,80 @@ func ofPaths() []report {
 			mended(c, counts)
 			c.Row.Truth += "; without the rule all are answered"
 		}},
+		{"C", "https://github.com/moby/moby/issues/31208", "what lies between forgets idle connections, and drops their packets: the next request gets no answer", func(c *rig.Case) {
+			router(c, 4)
+			at := c.Mark()
+			serve := func(keepAlive string) (s *rig.Server, counts func() (answered, failed int)) {
+				s = c.Boot("none", rig.JVM{}, "server.tomcat.keep-alive-timeout="+keepAlive)
+				c.Answers("127.0.0.1:8080")
+				return s, reusers(c, 6)
+			}
+			s, counts := serve("8s")
+			c.Until("second requests fail, and the server ends connections", func() bool { _, failed := counts(); return failed >= 30 })
+			c.Both(rig.Port, "warning").Names("seems to have forgotten", "server.tomcat.keep-alive-timeout", "now 8 s").Silent(`"server_resets"`, "gave up")
+			answered, failed := counts()
+			c.Row.Truth = fmt.Sprintf("%s; a router tracks a connection for 4 s, which is used again after 6 s: answered and failed %d %d", s.Says(rig.Port), answered, failed)
+			c.UnwindTo(at)
+			_, counts = serve("1s")
+			c.Until("clients are answered with the step taken", func() bool { n, _ := counts(); return n > 60 })
+			_, failed = counts()
+			c.Holds(failed == 0, "%d clients fail with the step taken", failed)
+			c.Row.Truth += "; with keep-alive-timeout=1s all are answered"
+		}},
+	}
+}
+
+// router has clients come through another network namespace that tracks an idle connection for some seconds, and drops what
+// is of none.
+func router(c *rig.Case, seconds int) {
+	c.Helper()
+	far(c, "")
+	c.Do("ip", "netns", "add", "path")
+	c.AtEnd(func() { _ = exec.Command("ip", "netns", "delete", "path").Run() })
+	in := func(name string, args ...string) {
+		c.Do(append([]string{"ip", "netns", "exec", name}, args...)...)
+	}
+	c.Do("ip", "-n", "far", "link", "set", "out", "netns", "path")
+	in("path", "ip", "address", "add", "10.77.0.2/24", "dev", "out")
+	in("path", "ip", "link", "set", "out", "up")
+	in("path", "ip", "link", "add", "in", "type", "veth", "peer", "name", "out", "netns", "far")
+	in("path", "ip", "address", "add", "10.78.0.1/24", "dev", "in")
+	in("path", "ip", "link", "set", "in", "up")
+	in("far", "ip", "address", "add", "10.78.0.2/24", "dev", "out")
+	in("far", "ip", "link", "set", "out", "up")
+	in("far", "ip", "route", "add", "default", "via", "10.78.0.1")
+	c.Do("ip", "route", "add", "10.78.0.0/24", "via", "10.77.0.2")
+	in("path", "nft", `table inet firewall { chain forward { type filter hook forward priority 0; ct state invalid drop; }; }`)
+	set := "echo 1 >/proc/sys/net/ipv4/ip_forward; echo 0 >/proc/sys/net/netfilter/nf_conntrack_tcp_loose"
+	for _, name := range []string{"established", "close_wait", "fin_wait", "unacknowledged", "last_ack", "max_retrans"} {
+		set += fmt.Sprintf("; echo %d >/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_%s", seconds, name)
+	}
+	in("path", "sh", "-c", set)
+}
+
+// reusers has ten clients of the other network namespace send two requests on a connection, the second after a pause, but
+// not on one that the server has ended meanwhile.
+func reusers(c *rig.Case, pause int) (counts func() (answered, failed int)) {
+	got := inFar(c, fmt.Sprintf(`import select, socket, threading, time
+ok = bad = 0
+def ask():
+    global ok, bad
+    while True:
+        s = None
+        try:
+            s = socket.create_connection(("10.77.0.1", 8080), timeout=2)
+            for i in range(2):
+                if select.select([s], [], [], 0)[0]: break
+                s.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+                if not s.recv(20000): raise OSError("closed")
+                ok += 1
+                time.sleep(%d)
+        except OSError: bad += 1
+        if s: s.close()
+        print(ok, bad, flush=True)
+for i in range(10): threading.Thread(target=ask).start(); time.sleep(.2)`, pause))
+	return func() (answered, failed int) {
+		_, _ = fmt.Sscan(got(), &answered, &failed)
+		return answered, failed
 	}
 }

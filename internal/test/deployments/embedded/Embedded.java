@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
 import org.apache.coyote.AbstractProtocol;
+import org.apache.tomcat.util.net.AbstractEndpoint;
 import org.apache.tomcat.util.net.SSLHostConfig;
 import org.apache.tomcat.util.net.SSLHostConfigCertificate;
 import org.apache.tomcat.websocket.server.WsSci;
@@ -16,7 +17,8 @@ import org.apache.tomcat.websocket.server.WsSci;
  * "executor=N" gives it an executor of N threads and a priority queue, "callers=N" one of N threads
  * that hands what is too much back to the thread that brings it, anything else
  * is an attribute of it. "pause=MS" pauses the last one so many milliseconds after the start,
- * "deploy=MS" has the application take so long to start, "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does.
+ * "deploy=MS" has the application take so long to start, "kill=NAME" ends the threads whose names end so two seconds after it, as an Error does,
+ * "taken=N" has it count so many connections that are not there.
  */
 public class Embedded {
     public static void main(String[] args) throws Exception {
@@ -31,6 +33,7 @@ public class Embedded {
         Connector connector = null;
         long pause = -1;
         String kill = null;
+        int taken = 0;
         for (String arg : args) {
             String[] pair = arg.split("=", 2);
             switch (pair[0]) {
@@ -46,11 +49,15 @@ public class Embedded {
                     context.addServletContainerInitializer((classes, deployed) -> sleep(ms), null);
                 }
                 case "kill" -> kill = pair[1];
+                case "taken" -> taken = Integer.parseInt(pair[1]);
                 case "keystore" -> connector.addSslHostConfig(host(pair[1]));
                 default -> connector.setProperty(pair[0], pair[1]);
             }
         }
         tomcat.start();
+        for (int i = 0; i < taken; i++) {
+            count(connector);
+        }
         if (pause >= 0) {
             Thread.sleep(pause);
             connector.pause();
@@ -65,6 +72,14 @@ public class Embedded {
             }
         }
         tomcat.getServer().await();
+    }
+
+    private static void count(Connector connector) throws ReflectiveOperationException {
+        var endpoint = AbstractProtocol.class.getDeclaredMethod("getEndpoint");
+        var count = AbstractEndpoint.class.getDeclaredMethod("countUpOrAwaitConnection");
+        endpoint.setAccessible(true);
+        count.setAccessible(true);
+        count.invoke(endpoint.invoke(connector.getProtocolHandler()));
     }
 
     private static void sleep(long ms) {
