@@ -40,19 +40,19 @@ func All() []Proof {
 	servers := slices.Concat(java, net)
 	return []Proof{
 		{
-			Name: "mutated", What: "every parser of strangers' bytes on 10,000 mutations of its corpus", Minutes: 8,
+			Name: "mutated", What: "every parser of strangers' bytes on 10,000 mutations of its corpus", Minutes: 2,
 			Run: goTest("./internal/...", "^Fuzz", "20m"), Covers: []string{"internal/discovery", "internal/hostproc", "internal/sockdiag", "internal/handshake", "internal/threaddump", "internal/incident", "internal/test/mutate"},
 		},
 		{
-			Name: "dumps", What: "a thousand requests for thread dumps to JVMs that a signal would end or that cannot answer", Minutes: 5, Root: true, Needs: java,
+			Name: "dumps", What: "a thousand requests for thread dumps to JVMs that a signal would end or that cannot answer", Minutes: 1, Root: true, Needs: java,
 			Run: goTest("./internal/threaddump", "Thousand|Standstill", "20m"), Covers: []string{"internal/threaddump"},
 		},
 		{
-			Name: "kills", What: "a hundred incidents, agent and servers killed at a random moment: what is left of each recording", Minutes: 6, Root: true,
+			Name: "kills", What: "a hundred incidents, agent and servers killed at a random moment: what is left of each recording", Minutes: 9, Root: true,
 			Run: goTest("./internal/cli", "^TestLongKilledAtAnyMoment$", "30m"), Covers: []string{"internal/incident", "internal/agent"},
 		},
 		{
-			Name: "docker", What: "the images and the compose file on a Docker engine that the test starts", Minutes: 4, Root: true,
+			Name: "docker", What: "the images and the compose file on a Docker engine that the test starts", Minutes: 6, Root: true,
 			Needs: slices.Concat(java, []Need{{"dockerd", "docker.io"}, {"debootstrap", "debootstrap"}, {"iptables", "iptables"}}),
 			Run:   goTest("./deploy/docker", ".", "20m"), Select: "-run", Covers: []string{"deploy/docker", "deploy/compose"},
 		},
@@ -65,7 +65,7 @@ func All() []Proof {
 			Run: goTest("./internal/test/attacks", "^TestMixed$", "80m"), Covers: slices.Concat(finding, clients, []string{"internal/sandbox", "internal/incident", "internal/web", "internal/test/attacks"}),
 		},
 		{
-			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose, 2,000 traces of a simulated kernel", Minutes: 10, Root: true, Needs: net,
+			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose, 2,000 traces of a simulated kernel", Minutes: 3, Root: true, Needs: net,
 			Run: goTest("./internal/handshake/...", "^Test(ManyClients|LongSpoofedFlood|Netem|Sockets)$", "60m"), Covers: clients,
 		},
 		{
@@ -74,7 +74,7 @@ func All() []Proof {
 			Run:   goTest("./internal/test/observability", "^TestLongBurstsBetweenRareScrapes$", "15m"), Covers: slices.Concat(clients, []string{"deploy/prometheus", "internal/promexport", "internal/losses", "internal/test/observability"}), Results: []string{"docs/results/bursts.md"},
 		},
 		{
-			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 60, Root: true,
+			Name: "accounts", What: "clients that keep their own accounts, and the kernel's trace of its sockets, beside what the handshakes say: a hundred shapes of a fresh seed", Minutes: 35, Root: true,
 			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes|ShapesOfFewPorts)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
 		{
@@ -82,20 +82,20 @@ func All() []Proof {
 			Run: goTest("./internal/test/accounts", "^TestChurn$", "90m"), Covers: clients, Results: []string{"docs/results/churn.md"},
 		},
 		{
-			Name: "browser", What: "the agent's page in a real Chromium", Minutes: 5, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
-			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "internal/test/browser"},
+			Name: "browser", What: "the agent's page and the documentation's site in a real Chromium", Minutes: 8, Dir: "internal/test/browser", Needs: []Need{{"chromium", "chromium"}, {"npm", "npm"}},
+			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/web", "deploy/site", "internal/test/browser"},
 		},
 		{
 			Name: "assistants", What: "tcpdiag mcp against the protocol's Python library and its inspector, and a recorded incident asked for", Minutes: 5, Dir: "internal/test/assistants", Needs: []Need{{"python3", "python3-venv"}, {"npm", "npm"}},
 			Run: []string{"./prove.sh"}, Select: "-run", Covers: []string{"internal/assistant", "internal/test/assistants"}, Results: []string{"docs/results/assistants.md"},
 		},
 		{
-			Name: "cluster", What: "the real control plane, kubelet and containerd: the READMEs' commands, kubectl tcpdiag in each of its ways, names of fifty pods that are replaced, an alert as it arrives, scaling", Minutes: 30, Root: true, Dir: "deploy/kubernetes/cluster",
+			Name: "cluster", What: "the real control plane, kubelet and containerd: the READMEs' commands, kubectl tcpdiag in each of its ways, names of fifty pods that are replaced, an alert as it arrives, scaling", Minutes: 22, Root: true, Dir: "deploy/kubernetes/cluster",
 			Needs: slices.Concat(java, []Need{{"debootstrap", "debootstrap"}, {"containerd", "containerd"}, {"runc", "runc"}, {"iptables", "iptables"}, {"conntrack", "conntrack"}, {"ip", "iproute2"}, {"prometheus", "prometheus"}, {"prometheus-alertmanager", "prometheus-alertmanager"}}),
 			Run:   []string{"./prove.sh"}, Covers: []string{"deploy/kubernetes", "deploy/helm", "cmd/kubectl-tcpdiag", "internal/kubelet"},
 		},
 		{
-			Name: "manifests", What: "the manifests read by the API server's own validation", Minutes: 4, Dir: "deploy/kubernetes",
+			Name: "manifests", What: "the manifests read by the API server's own validation", Minutes: 10, Dir: "deploy/kubernetes",
 			Run: []string{"bash", "-c", "set -o pipefail; go run . -all | (cd validate && go run .)"}, Covers: []string{"deploy/kubernetes", "deploy/helm"},
 		},
 		{
@@ -104,7 +104,7 @@ func All() []Proof {
 			Run:   []string{"env", "EVERY_PLATFORM=1", "make", "package"}, Covers: []string{"deploy/packages", "deploy/krew", "cmd/kubectl-tcpdiag"},
 		},
 		{
-			Name: "archive", What: "incidents into a real OpenTelemetry Collector, an S3 server and Azurite, which are away for a while", Minutes: 8, Dir: "internal/test/archive",
+			Name: "archive", What: "incidents into a real OpenTelemetry Collector, an S3 server and Azurite, which are away for a while", Minutes: 4, Dir: "internal/test/archive",
 			Needs: []Need{{"npm", "npm"}},
 			Run:   []string{"./prove.sh"}, Select: "-run", Covers: []string{"cmd/tcpdiag-archive", "deploy/collector", "internal/test/archive"},
 		},
@@ -119,7 +119,7 @@ func All() []Proof {
 			Run:   []string{"./prove.sh"}, Covers: []string{"dashboards", "deploy/prometheus", "internal/promexport", "internal/test/observability"},
 		},
 		{
-			Name: "fleet", What: "a real Prometheus that scrapes up to 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 20, Needs: []Need{{"prometheus", "prometheus"}},
+			Name: "fleet", What: "a real Prometheus that scrapes up to 5,000 simulated pods: what rules, `tcpdiag fleet` and the dashboard take", Minutes: 13, Needs: []Need{{"prometheus", "prometheus"}},
 			Run: goTest("./internal/test/fleet", "^TestFleet$/", "40m"), Select: "-run", Covers: []string{"deploy/prometheus", "dashboards", "internal/fleet", "internal/promexport", "internal/test/fleet"}, Results: []string{"docs/results/fleet.md"},
 		},
 		{
@@ -139,12 +139,12 @@ func All() []Proof {
 			Run: goTest("./internal/schedule", "^Test(Soak|LongTenThousandSamplesLeakNothing|LongSampledPhases)$", "45m"), Covers: []string{"internal/schedule", "internal/namespace", "internal/sockdiag"}, Results: []string{"docs/results/soak.md"},
 		},
 		{
-			Name: "deployments", What: "servers deployed in unusual ways, really overloaded, held against their MBeans", Minutes: 25, Root: true,
+			Name: "deployments", What: "servers deployed in unusual ways, really overloaded, held against their MBeans", Minutes: 40, Root: true,
 			Needs: slices.Concat(servers, []Need{{"nginx", "nginx-light"}, {"haproxy", "haproxy"}, {"jsvc", "jsvc"}, {"pip", "python3-pip"}}),
 			Run:   goTest(deployments, "^TestDeployment$/", "90m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/deployments.md"},
 		},
 		{
-			Name: "reports", What: "what people have told in public of servers that did not answer, rebuilt small", Minutes: 4, Root: true, Needs: servers,
+			Name: "reports", What: "what people have told in public of servers that did not answer, rebuilt small", Minutes: 17, Root: true, Needs: servers,
 			Run: goTest(deployments, "^TestReports$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, rigFiles, []string{"internal/test/deployments"}), Results: []string{"docs/results/reports.md"},
 		},
 		{
@@ -191,7 +191,7 @@ func All() []Proof {
 			Run: goTest("./internal/test/lab", "^TestLab$/", "60m"), Select: "-run", Covers: slices.Concat(judging, finding, []string{"internal/plan"}, rigFiles, []string{"internal/test/lab"}), Results: []string{"docs/results/lab.md"},
 		},
 		{
-			Name: "junit", What: "the JUnit XML of tcpdiag run by the published schemas of Jenkins and Surefire", Minutes: 2,
+			Name: "junit", What: "the JUnit XML of tcpdiag run by the published schemas of Jenkins and Surefire", Minutes: 1,
 			Needs: []Need{{"mvn", "maven"}, {"pip3", "python3-pip"}, {"xmllint", "libxml2-utils"}}, Run: goTest("./internal/test/junit", "^TestReaders$", "10m"), Covers: []string{"internal/render/runreport", "internal/test/junit"},
 		},
 		{
@@ -203,7 +203,7 @@ func All() []Proof {
 			Run: goTest("./internal/test/lab", "^TestStudies$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/loadtest", "internal/test/lab"}, clients), Results: []string{"docs/results/studies.md"},
 		},
 		{
-			Name: "knee", What: "the knee that tcpdiag run states after one run, against a bisection with many, and the settings that it proposes applied", Minutes: 25, Root: true, Needs: servers,
+			Name: "knee", What: "the knee that tcpdiag run states after one run, against a bisection with many, and the settings that it proposes applied", Minutes: 31, Root: true, Needs: servers,
 			Run: goTest("./internal/test/knee", "^TestKnee$/", "60m"), Select: "-run", Covers: slices.Concat([]string{"internal/loadtest", "internal/plan", "internal/test/knee"}, clients), Results: []string{"docs/results/knee.md"},
 		},
 		{

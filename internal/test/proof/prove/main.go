@@ -6,19 +6,22 @@
 //	prove -needs PROGRAM:PACKAGE…
 //
 // The last whole run of each is in docs/results/runs/NAME: its day, commit, minutes and
-// outcome. docs/results/README.md has them all in a table, drawn from these.
+// outcome, with how many of its tests were skipped, as where the kernel lacks something. docs/results/README.md has them all in a table, drawn from these.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -95,13 +98,14 @@ func prove(ctx context.Context, p proof.Proof, only string, more []string) error
 	line = append(line, more...)
 	fmt.Printf("%s: %s, about %d minutes\n  %s\n", p.Name, p.What, p.Minutes, strings.Join(line, " "))
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, os.Stdout, os.Stderr
+	var skipped skips
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.Dir, io.MultiWriter(os.Stdout, &skipped), os.Stderr
 	cmd.Env = append(os.Environ(), "TCPDIAG_TESTS=full")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	commit, began := head(ctx), time.Now()
 	failed := cmd.Run()
 	if only == "" && len(more) == 0 && ctx.Err() == nil {
-		err = record(p, commit, began, failed)
+		err = record(p, commit, began, failed, skipped.n)
 	}
 	if failed != nil {
 		failed = fmt.Errorf("%s: %w", p.Name, failed)
@@ -129,12 +133,15 @@ func command(p proof.Proof, only string) ([]string, error) {
 	return line, nil
 }
 
-func record(p proof.Proof, commit string, began time.Time, failed error) error {
+func record(p proof.Proof, commit string, began time.Time, failed error, skipped int) error {
 	outcome := "passed"
 	if failed != nil {
 		outcome = "failed"
 	}
-	s := stamp{began.UTC().Format("2006-01-02"), commit, fmt.Sprintf("%.0f", time.Since(began).Minutes()), outcome}
+	if skipped > 0 {
+		outcome += ", skipped of its tests: " + strconv.Itoa(skipped)
+	}
+	s := stamp{began.UTC().Format("2006-01-02"), commit, minutes(time.Since(began)), outcome}
 	if err := os.MkdirAll(runs, 0o755); err != nil { //nolint:gosec // docs
 		return err
 	}
@@ -142,6 +149,35 @@ func record(p proof.Proof, commit string, began time.Time, failed error) error {
 		return err
 	}
 	return draw(".")
+}
+
+// minutes are whole ones, but of a short run.
+func minutes(d time.Duration) string {
+	const short = 5
+	if d.Minutes() < short {
+		return fmt.Sprintf("%.1f", d.Minutes())
+	}
+	return fmt.Sprintf("%.0f", d.Minutes())
+}
+
+// skips counts the tests that say that they have been skipped, in what go test -v prints.
+type skips struct {
+	n    int
+	line []byte // what of the last line has come
+}
+
+func (s *skips) Write(b []byte) (int, error) {
+	for _, c := range b {
+		if c != '\n' {
+			s.line = append(s.line, c)
+			continue
+		}
+		if bytes.HasPrefix(bytes.TrimLeft(s.line, " "), []byte("--- SKIP: ")) {
+			s.n++
+		}
+		s.line = s.line[:0]
+	}
+	return len(b), nil
 }
 
 // head is the newest commit that changed anything but results, with + where files differ from it: a run

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -36,16 +37,29 @@ func TestStamp(t *testing.T) {
 	p := proof.Proof{Name: "deployments"}
 	_, found := last(dir, p)
 	require.False(t, found)
-	want := stamp{"2026-11-28", "bd5d4a2ca1+", "40", "failed"}
+	want := stamp{"2026-11-28", "bd5d4a2ca1+", "4.2", "passed, skipped of its tests: 3"}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, runs, p.Name), []byte(want.String()+"\n"), 0o600))
 	got, found := last(dir, p)
 	require.True(t, found)
 	require.Equal(t, want, got)
-	require.Contains(t, table(dir), "<tr><td>deployments</td>\n<td>2026-11-28</td><td>bd5d4a2ca1+</td><td>40</td><td>failed</td></tr>\n")
+	require.Contains(t, table(dir), "<tr><td>deployments</td>\n<td>passed, skipped of its tests: 3</td><td>2026-11-28</td><td>4.2</td><td>bd5d4a2ca1+</td></tr>\n")
 	require.Equal(t, len(proof.All())-1, strings.Count(table(dir), "never run whole"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, runs, p.Name), []byte("<<<<<<<\n"), 0o600))
 	_, found = last(dir, p)
 	require.False(t, found)
+}
+
+// A test that was skipped has shown nothing: how many were stands beside the outcome.
+func TestSkipped(t *testing.T) {
+	var s skips
+	for _, part := range []string{"--- PASS: TestA (1s)\n    --- SK", "IP: TestA/b (0.00s)\n        why: --- SKIP: no\n", "--- SKIP: TestC (0.00s)\n"} {
+		n, err := s.Write([]byte(part))
+		require.NoError(t, err)
+		require.Len(t, part, n)
+	}
+	require.Equal(t, 2, s.n)
+	require.Equal(t, "0.4", minutes(24*time.Second))
+	require.Equal(t, "40", minutes(40*time.Minute+8*time.Second))
 }
 
 // repository is an empty one, and git in it.
