@@ -48,7 +48,8 @@ func opening(r *causes.Runbook) string {
 		{"Seen", r.Seen}, {"Clients see", r.Clients}, {"Check", r.Check}, {"Change", r.Change}, {"Does not help", r.Vain},
 	} {
 		if part.text != "" {
-			fmt.Fprintf(&b, "%s\n", wrapped("**"+part.name+":** "+part.text))
+			item := wrapped("* **" + part.name + ":** " + part.text)
+			fmt.Fprintf(&b, "%s\n", strings.ReplaceAll(item, "\n", "\n  "))
 		}
 	}
 	return b.String()
