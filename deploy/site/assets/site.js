@@ -19,28 +19,40 @@
   const found = document.getElementById("found");
   let index;
   const load = () => index ||= fetch(form.dataset.index).then((r) => r.json()).then((all) =>
-    all.map((e) => ({ ...e, lt: e.t.toLowerCase(), lh: (e.h || e.m).toLowerCase(), lx: e.x.toLowerCase() })));
+    all.map((e) => ({ ...e, lt: plain(e.t), lh: plain(`${e.m} ${e.h}`), lx: e.x.toLowerCase() })));
 
-  const words = (text) => text.toLowerCase().replace(/_/g, " ").split(/[^\p{L}\p{N}]+/u).filter((w) => w.length > 1);
+  const plain = (text) => text.toLowerCase().replace(/_/g, " ").trim();
+  const words = (text) => plain(text).split(/[^\p{L}\p{N}]+/u).filter((w) => w.length > 1);
   const small = new Set(["what", "does", "is", "it", "do", "how", "the", "an", "my", "for", "to", "of", "in", "which", "mean", "why", "are"]);
 
-  // Every word must be in an entry, or its beginning; titles count most, then headings.
+  // Every word must be in an entry, or begin one of it; headings count most, then titles, and whole words.
   function search(all, text) {
     const asked = words(text);
     const kept = asked.filter((w) => !small.has(w));
     const terms = kept.length ? kept : asked;
+    const tests = terms.map((w) => [new RegExp(`(?<![\\p{L}\\p{N}])${w}s?(?![\\p{L}\\p{N}])`, "gu"), new RegExp(`(?<![\\p{L}\\p{N}])${w}`, "u")]);
     const scored = [];
     for (const e of all) {
       let sum = 0;
-      const h = e.lh.replace(/_/g, " "), t = e.lt;
-      for (const w of terms) {
-        const s = (h.includes(w) ? 8 : 0) + (h === terms.join(" ") ? 20 : 0) + (t.includes(w) ? 5 : 0) + Math.min(e.lx.split(w).length - 1, 4);
+      for (const [whole, begun] of tests) {
+        const within = (where, much, less) => where.search(whole) >= 0 ? much : begun.test(where) ? less : 0;
+        const s = within(e.lh, 8, 5) + within(e.lt, 5, 3) + (Math.min((e.lx.match(whole) || []).length, 4) || within(e.lx, 0, 1));
         if (!s) { sum = 0; break; }
         sum += s;
       }
-      if (sum) scored.push([sum, e]);
+      if (sum) scored.push([sum + (e.lh === terms.join(" ") ? 20 : 0), e]);
     }
     return scored.sort((a, b) => b[0] - a[0]).slice(0, 12).map((s) => [s[1], terms]);
+  }
+
+  // excerpt is some words of a text with the one that was asked for among the first, marked.
+  function excerpt(text, word) {
+    const at = text.search(new RegExp(`(?<![\\p{L}\\p{N}])${word}`, "iu"));
+    if (at < 0) return [text.slice(0, 160)];
+    const from = at < 24 ? 0 : text.indexOf(" ", at - 24) + 1;
+    const mark = document.createElement("mark");
+    mark.textContent = text.slice(at, at + word.length);
+    return [text.slice(from, at), mark, text.slice(at + word.length, from + 160)];
   }
 
   function show(results, text) {
@@ -49,10 +61,9 @@
       const li = document.createElement("li");
       const a = document.createElement("a");
       a.href = e.u;
-      a.textContent = e.h || e.m ? `${e.h || e.m} · ${e.t}` : e.t;
-      const at = Math.max(0, e.lx.indexOf(terms[0]) - 40);
+      a.textContent = e.m || e.h ? `${e.m || e.h} · ${e.t}` : e.t;
       const line = document.createElement("small");
-      line.textContent = e.x.slice(at, at + 160);
+      line.append(...excerpt(e.x, terms[0]));
       a.append(line);
       li.append(a);
       found.append(li);

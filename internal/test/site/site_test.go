@@ -185,11 +185,11 @@ func TestSiteAnswers(t *testing.T) {
 		clicks []string // texts of links
 		answer string
 	}{
-		"which way for my pods":  {[]string{"Which way for my pods"}, "sidecar"},
-		"what does stalled mean": {[]string{"What its words mean"}, "stalled"},
-		"is it safe":             {[]string{"Is it safe"}, "capabilit"},
-		"what does it cost":      {[]string{"What it costs"}, "≤ 30 MiB"},
-		"how do I add a cause":   {[]string{"Add a cause, contribute"}, "a cause and its golden"},
+		"which way for my pods":  {[]string{"Which way for my pods"}, "run an application, and may change its Deployment"},
+		"what does stalled mean": {[]string{"What its words mean"}, "believed that it was connected"},
+		"is it safe":             {[]string{"Is it safe"}, "reads, and changes nothing"},
+		"what does it cost":      {[]string{"What it costs"}, "agent’s resident memory"},
+		"how do I add a cause":   {[]string{"Add a cause, a case, a page"}, "its name in internal/model/verdict.go, its file"},
 	} {
 		require.LessOrEqual(t, len(tt.clicks), 3)
 		at := base

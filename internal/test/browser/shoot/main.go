@@ -2,12 +2,16 @@
 // desktop, on a wide screen and on a phone, in light and in dark.
 //
 //	go run ./shoot http://127.0.0.1:10889/ ../../../docs/pictures/page-losing
+//	go run ./shoot -site ../../../dist/site -ask "is it safe" / ../../../docs/pictures/site-search
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
@@ -31,23 +35,38 @@ const settles = 2500 * time.Millisecond
 func widths() map[string]int64 { return map[string]int64{"desktop": 1180, "wide": 1600, "phone": 390} }
 
 func main() {
-	until := flag.String("until", "", "wait for what this CSS selector finds, instead of "+settles.String())
-	flag.Parse()
-	if flag.NArg() < 2 {
-		fmt.Fprintln(os.Stderr, "usage: shoot [-until SELECTOR] URL PREFIX [SCREEN-light|SCREEN-dark]...   SCREEN: desktop, wide or phone")
-		os.Exit(2)
-	}
-	drawn := chromedp.Sleep(settles)
-	if *until != "" {
-		drawn = chromedp.WaitReady(*until, chromedp.ByQuery)
-	}
-	if err := shoot(flag.Arg(0), flag.Arg(1), drawn, flag.Args()[2:]); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "shoot:", err)
 		os.Exit(1)
 	}
 }
 
-func shoot(url, prefix string, drawn chromedp.Action, which []string) error {
+func run() error {
+	until := flag.String("until", "", "wait for what this CSS selector finds, instead of "+settles.String())
+	site := flag.String("site", "", "folder of the documentation as it was built, of which URL is a path; the first screen of it is taken")
+	ask := flag.String("ask", "", "what is typed into the documentation's search first")
+	flag.Parse()
+	if flag.NArg() < 2 {
+		return errors.New("usage: shoot [-until SELECTOR] [-site FOLDER [-ask TEXT]] URL PREFIX [SCREEN-light|SCREEN-dark]...   SCREEN: desktop, wide or phone")
+	}
+	drawn := chromedp.Sleep(settles)
+	if *until != "" {
+		drawn = chromedp.WaitReady(*until, chromedp.ByQuery)
+	}
+	url, whole := flag.Arg(0), true
+	if *site != "" {
+		const base = "/tcpdiag" // of deploy/site/hugo.toml
+		server := httptest.NewServer(http.StripPrefix(base, http.FileServer(http.Dir(*site))))
+		defer server.Close()
+		url, whole = server.URL+base+url, false
+	}
+	if *ask != "" {
+		drawn = chromedp.Tasks{chromedp.SendKeys(`input[type="search"]`, *ask, chromedp.ByQuery), chromedp.WaitVisible("#found", chromedp.ByQuery)}
+	}
+	return shoot(url, flag.Arg(1), drawn, whole, flag.Args()[2:])
+}
+
+func shoot(url, prefix string, drawn chromedp.Action, whole bool, which []string) error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(time.Minute))
 	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
@@ -64,25 +83,25 @@ func shoot(url, prefix string, drawn chromedp.Action, which []string) error {
 		}
 		scheme := &emulation.MediaFeature{Name: "prefers-color-scheme", Value: colours}
 		if err := chromedp.Run(ctx, chromedp.EmulateViewport(width, 800), emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{scheme}),
-			chromedp.Navigate(url), drawn, capture(prefix+"-"+name+".webp")); err != nil {
+			chromedp.Navigate(url), drawn, capture(prefix+"-"+name+".webp", whole)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// capture writes the whole page.
-func capture(path string) chromedp.Action {
+// capture writes the whole page, or its first screen.
+func capture(path string, whole bool) chromedp.Action {
 	return chromedp.ActionFunc(func(ctx context.Context) error {
 		_, _, _, _, _, size, err := page.GetLayoutMetrics().Do(ctx)
 		if err != nil {
 			return err
 		}
 		var q int64 = quality
-		if size.Height > long {
+		if whole && size.Height > long {
 			q = longQuality
 		}
-		b, err := page.CaptureScreenshot().WithCaptureBeyondViewport(true).WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(q).Do(ctx)
+		b, err := page.CaptureScreenshot().WithCaptureBeyondViewport(whole).WithFormat(page.CaptureScreenshotFormatWebp).WithQuality(q).Do(ctx)
 		if err != nil {
 			return err
 		}
