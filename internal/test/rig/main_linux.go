@@ -55,7 +55,7 @@ func ownNames() error {
 	if err := os.MkdirAll(names, 0o755); err != nil { //nolint:gosec // as ip-netns makes it
 		return err
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil { // not even what ip-netns mounts over them outside
 		return fmt.Errorf("mounts of its own: %w", err)
 	}
 	if err := unix.Mount("tmpfs", names, "tmpfs", 0, "mode=755"); err != nil {
