@@ -55,9 +55,10 @@ type countedKernel struct {
 	walks int
 }
 
-func (*countedKernel) Listeners(func(), func(*sockdiag.Listener) error) error { return nil }
-func (*countedKernel) ListenCounters(*netstat.ListenCounters) error           { return nil }
-func (*countedKernel) Counters(map[string]uint64) error                       { return nil }
+func (*countedKernel) Listeners(func(), func(*sockdiag.Listener) error) error      { return nil }
+func (*countedKernel) ListenersApart(func(), func(*sockdiag.Listener) error) error { return nil }
+func (*countedKernel) ListenCounters(*netstat.ListenCounters) error                { return nil }
+func (*countedKernel) Counters(map[string]uint64) error                            { return nil }
 
 func (k *countedKernel) Walk(sockdiag.Wanted, func(), func(*sockdiag.Socket) error) error {
 	k.walks++

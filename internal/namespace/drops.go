@@ -13,7 +13,7 @@ import (
 // drop between the two reads is then seen by the socket first and carried.
 func (s *sampler) splitDrops(now time.Time) error {
 	var c netstat.ListenCounters
-	torn, err := s.readDrops(&c, s.readListenCounters)
+	torn, err := s.readDrops(&c, s.readListenCounters, s.readAll)
 	if err != nil {
 		return err
 	}
@@ -24,15 +24,16 @@ func (s *sampler) splitDrops(now time.Time) error {
 	return nil
 }
 
-// wholeTries bounds how often the counters are read again.
+// wholeTries bounds how often the counters are read again, where a dump is not expensive.
 const wholeTries = 3
 
 // readDrops reads the namespace's counters by read, which fills in c, and then
 // every listener's, again if something was dropped meanwhile: a drop that the
 // sockets have and the namespace has not looks like a final ACK.
-func (s *sampler) readDrops(c *netstat.ListenCounters, read func(*netstat.ListenCounters) error) (torn bool, err error) {
+func (s *sampler) readDrops(c *netstat.ListenCounters, counters func(*netstat.ListenCounters) error, sockets reading) (torn bool, err error) {
+	s.fast.owed = false
 	for range wholeTries {
-		if err := errors.Join(read(c), s.dumpAll()); err != nil {
+		if err := errors.Join(counters(c), s.dumpAll(sockets)); err != nil {
 			return false, err
 		}
 		var after netstat.ListenCounters
@@ -41,6 +42,9 @@ func (s *sampler) readDrops(c *netstat.ListenCounters, read func(*netstat.Listen
 		}
 		if after.ListenDrops == c.ListenDrops {
 			return false, nil
+		}
+		if s.dump.cost >= expensive {
+			break
 		}
 	}
 	return true, nil

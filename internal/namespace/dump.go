@@ -3,6 +3,7 @@ package namespace
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -15,7 +16,11 @@ type dump struct {
 	found   []sockdiag.Listener  // reused
 	sockets []losses.SocketDrops // found, once it is known whose they are; likewise
 	crowd   crowd
+	there   int           // how many of found are in sockets
+	cost    time.Duration // of CPU time, of the latest
 
+	read    reading // of the dump under way
+	pass    func() error
 	forget  func()
 	collect func(*sockdiag.Listener) error
 	take    func(*sockdiag.Listener) error
@@ -40,19 +45,37 @@ func (s *sampler) takeListener(l *sockdiag.Listener) error {
 	return nil
 }
 
+// expensive is a dump of some thousand listeners. Who has the turn meanwhile keeps the samples of all others waiting.
+const expensive = time.Millisecond
+
+// reading is how all listeners are read: Kernel.Listeners, or apart.
+type reading func(restart func(), found func(*sockdiag.Listener) error) error
+
+// apart reads all listeners beside the samples, also those of this namespace, where a dump is expensive. It is for the
+// list alone: two would share what is dumped.
+func (n *Namespace) apart(restart func(), found func(*sockdiag.Listener) error) error {
+	if n.dump.cost < expensive {
+		return n.kernel.Listeners(restart, found)
+	}
+	n.shared.turn.Unlock()
+	defer n.shared.turn.Lock()
+	return n.kernel.ListenersApart(restart, found)
+}
+
 // dumpAll dumps all listeners with their drop counters, unwatched ones too.
-func (s *sampler) dumpAll() error {
+func (s *sampler) dumpAll(read reading) (err error) {
+	s.dump.read = read
 	s.dump.crowd.most = s.crowds.most(s.id)
 	defer func() {
 		s.crowds.note(s.id, s.dump.crowd.total)
 		s.dump.crowd.end()
 	}()
 	for range 2 { // see dumpWatched
-		s.watches.resetSeen()
 		s.dump.forget()
-		if err := s.kernel.Listeners(s.dump.forget, s.dump.collect); err != nil {
+		if s.dump.cost, err = s.fast.cost(s.dump.pass); err != nil {
 			return err
 		}
+		s.mark()
 		if !s.watches.misses() {
 			break
 		}
@@ -60,17 +83,10 @@ func (s *sampler) dumpAll() error {
 	return nil
 }
 
-// collectListener is dumpAll's callback. Of too many those are left out that are neither watched nor asked for. What is listed listens, though a
-// sample may have found it closed: a server can stop listening and start again
-// on the same socket.
+// collectListener is dumpAll's callback. Of too many those are left out that are neither watched nor asked for. Samples may be
+// made meanwhile (apart): it writes nothing that is theirs.
 func (s *sampler) collectListener(l *sockdiag.Listener) error {
-	kept := s.dump.crowd.admits(l.UID, len(s.dump.found))
-	if m := s.watches.member(l.Inode); m != nil {
-		kept, m.seen = true, true
-		if m.closed {
-			m.hear(l)
-		}
-	}
+	kept := s.dump.crowd.admits(l.UID, len(s.dump.found)) || s.watches.member(l.Inode) != nil
 	if kept || s.dump.crowd.asked < mostAsked && s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
 		if !kept {
 			s.dump.crowd.asked++
@@ -78,6 +94,20 @@ func (s *sampler) collectListener(l *sockdiag.Listener) error {
 		s.dump.found = append(s.dump.found, *l)
 	}
 	return nil
+}
+
+// mark notes who is in the dump. What is listed listens, though a sample may have found it closed: a server can stop
+// listening and start again on the same socket.
+func (s *sampler) mark() {
+	s.watches.resetSeen()
+	for i := range s.dump.found {
+		l := &s.dump.found[i]
+		if m := s.watches.member(l.Inode); m != nil {
+			if m.seen = true; m.closed {
+				m.hear(l)
+			}
+		}
+	}
 }
 
 // takeDump takes in what dumpAll has found.
@@ -89,6 +119,7 @@ func (s *sampler) takeDump() {
 		}
 	}
 	s.dump.sockets = s.dump.sockets[:0]
+	s.dump.there = len(s.dump.found)
 	s.facts.unread = s.dump.crowd.total - len(s.dump.found)
 	s.facts.bound = s.facts.bound[:0]
 	for i := range s.dump.found {
@@ -98,6 +129,9 @@ func (s *sampler) takeDump() {
 		s.dump.sockets = append(s.dump.sockets, d)
 	}
 }
+
+// onePass is one pass of dumpAll.
+func (s *sampler) onePass() error { return s.dump.read(s.dump.forget, s.dump.collect) }
 
 // forgetListeners is also called when the kernel cuts a dump short and it starts
 // again.

@@ -9,13 +9,15 @@ import (
 
 // Kernel is what a network namespace is asked. Lookup, Listeners and
 // ListenCounters are the sample path: they allocate nothing, and are never called
-// at the same time.
+// at the same time; nor is ListenersApart at the same time as itself.
 type Kernel interface {
 	// Lookup makes exact requests; see sockdiag.Conn.LookupEach.
 	Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener, error)) error
 	// Listeners dumps the LISTEN sockets; restart is called before a dump that
 	// was cut short begins again.
 	Listeners(restart func(), found func(*sockdiag.Listener) error) error
+	// ListenersApart is the same with a socket of its own: others may be asked meanwhile.
+	ListenersApart(restart func(), found func(*sockdiag.Listener) error) error
 	// ListenCounters reads the counters of dropped packets.
 	ListenCounters(out *netstat.ListenCounters) error
 

@@ -41,13 +41,13 @@ func (n *Namespace) list(now time.Time) ([]Listed, error) {
 		return nil, ErrClosed
 	}
 	if !n.idle() {
-		if err := n.checkpoint(now); err != nil {
+		if err := n.checkpoint(now, n.apart); err != nil {
 			return nil, err
 		}
 		return listedIn(&n.dump), nil
 	}
 	rest(n)
-	if err := n.dumpAll(); err != nil {
+	if err := n.dumpAll(n.apart); err != nil {
 		return nil, err
 	}
 	n.mu.Lock()
@@ -87,7 +87,7 @@ func (n *Namespace) Follow(now time.Time) error {
 	if followed {
 		return nil
 	}
-	return n.checkpoint(now)
+	return n.checkpoint(now, n.apart)
 }
 
 // Listening is an address that is to be watched.
@@ -211,7 +211,7 @@ func (n *Namespace) Answers() bool {
 // checkpoint reads the namespace's counters first, then its listeners, with the
 // drops since the last time attributed. The turn holds off the samples: the
 // counters must not be read, and attributed, out of order.
-func (s *sampler) checkpoint(now time.Time) error {
+func (s *sampler) checkpoint(now time.Time, sockets reading) error {
 	counters := s.counters
 	clear(counters)
 	var c netstat.ListenCounters
@@ -225,7 +225,7 @@ func (s *sampler) checkpoint(now time.Time) error {
 			SyncookiesRecv: counters["SyncookiesRecv"],
 		}
 		return nil
-	})
+	}, sockets)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Shared is what all namespaces share: the turn to ask the kernel on the sample path, for a sample
 // (microseconds) or a checkpoint (a LISTEN dump and the counters of one namespace: some
-// tens of microseconds, more with thousands of listeners); the buffers that replies are received
+// tens of microseconds; with thousands of listeners the dump is made without it); the buffers that replies are received
 // in; and the CPU time that was spent inside other namespaces, on threads that are not the caller's.
 //
 // The turn keeps the counters in order. It is no lock of what is known: that is read while
@@ -26,6 +26,7 @@ import (
 type Shared struct {
 	turn       sync.Mutex
 	fast, slow sockdiag.Buffer
+	apart      sockdiag.Buffer // of lists, where a dump is expensive
 	away       atomic.Int64
 	crowds     crowds
 	fronts     atomic.Int32 // namespaces whose rules are read
@@ -143,6 +144,19 @@ func (r *machine) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listene
 func (r *machine) Listeners(restart func(), found func(*sockdiag.Listener) error) error {
 	r.fast.OnRestart = restart
 	return r.fast.Listeners(found)
+}
+
+func (r *machine) ListenersApart(restart func(), found func(*sockdiag.Listener) error) error {
+	var apart *sockdiag.Conn
+	err := r.inside(func() (err error) {
+		apart, err = sockdiag.DialShared(&r.shared.apart)
+		return err
+	})
+	if err != nil {
+		return r.wrap(err)
+	}
+	apart.OnRestart = restart
+	return errors.Join(apart.Listeners(found), apart.Close())
 }
 
 // waken opens what following the counters takes. From inside: a process that was

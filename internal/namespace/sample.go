@@ -28,7 +28,7 @@ const redialAfter = 3
 type Alarm struct {
 	Dropped bool // a listener's drop counter moved
 	Filled  bool // an accept queue has become full
-	Lost    bool // a listener closed, or an exact request does not find it
+	Lost    bool // a listener closed, an exact request does not find it, or its drops wait for a list
 	Failed  bool // the kernel did not answer
 	Calm    bool // all accept queues have been empty for a while, with nothing dropped
 }
@@ -53,14 +53,16 @@ type fast struct {
 	dump func() error                              // dumpWatched
 	cost func(func() error) (time.Duration, error) // of CPU time
 	next time.Time                                 // when a dump may be made again for a sample
+	owed bool                                      // drops have yet to be split
 }
 
-// dumpRest is how much longer than a dump for a sample took it is until the next one: who has a hundred thousand listeners in a
-// namespace keeps the samples of all others waiting for that time.
-const dumpRest = 10
-
-// expensive is a dump of some thousand listeners.
-const expensive = time.Millisecond
+const (
+	// dumpRest is how much longer than a dump for a sample took it is until the next one: who has a hundred thousand listeners in a
+	// namespace keeps the samples of all others waiting for that time.
+	dumpRest = 10
+	// tooLong is a dump of some ten thousand listeners: where it takes that, a list splits what was dropped.
+	tooLong = 10 * time.Millisecond
+)
 
 // sampler makes the samples of a namespace. Only who has the turn (Shared) asks the kernel, and
 // then holds no lock: replies are noted, and taken in under mu when all have come. So watches are
@@ -70,6 +72,8 @@ type sampler struct {
 	id     uint64
 	kernel Kernel
 	crowds *crowds
+	// readAll is Kernel.Listeners, for who keeps the turn.
+	readAll reading
 
 	mu      sync.Mutex
 	expects func(model.ListenerID) bool // sure to be watched once it listens
@@ -91,6 +95,7 @@ func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) 
 		expects: func(model.ListenerID) bool { return false },
 	}
 	s.fast.cost, s.fast.dump = cputime.Of, s.dumpWatched
+	s.readAll, s.dump.pass = s.kernel.Listeners, s.onePass
 	s.dump.forget, s.dump.collect, s.dump.take, s.fast.answer = s.forgetListeners, s.collectListener, s.takeListener, s.answered
 	return s
 }
@@ -103,12 +108,16 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	}
 	s.watches.resetSeen()
 	s.fast.lost, s.fast.shadowed = false, false
-	dumped, err := s.ask(now)
+	rests := now.Before(s.fast.next)
+	dumped, err := s.ask(now, rests)
 	alarm := s.takeSample(now, gapLimit, dumped)
-	if alarm.Dropped {
+	s.fast.owed = s.fast.owed || alarm.Dropped
+	late := s.fast.owed && s.dump.cost >= tooLong
+	if s.fast.owed && !rests && !late {
 		err = errors.Join(err, s.splitDrops(now))
+		s.fast.spent(now, s.dump.cost)
 	}
-	alarm.Lost = alarm.Lost || s.fast.shadowed
+	alarm.Lost = alarm.Lost || s.fast.shadowed || late
 	alarm.Failed = s.recover(err)
 	if alarm.Any() || s.watches.queued() {
 		s.active = now
@@ -116,9 +125,19 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	return alarm
 }
 
-func (s *sampler) ask(now time.Time) (dumped bool, err error) {
-	rests := now.Before(s.fast.next)
-	if exact := s.watches.exact(len(s.dump.found)); exact || rests {
+// spent has the next dump for a sample wait where one was expensive.
+func (f *fast) spent(now time.Time, cost time.Duration) {
+	if cost < expensive {
+		return
+	}
+	if f.next.Before(now) {
+		f.next = now
+	}
+	f.next = f.next.Add(dumpRest * cost)
+}
+
+func (s *sampler) ask(now time.Time, rests bool) (dumped bool, err error) {
+	if exact := s.watches.exact(s.dump.there); exact || rests {
 		if err := s.askEach(); err != nil {
 			return false, err
 		}
@@ -130,9 +149,7 @@ func (s *sampler) ask(now time.Time) (dumped bool, err error) {
 		return false, nil
 	}
 	cost, err := s.fast.cost(s.fast.dump)
-	if cost >= expensive {
-		s.fast.next = now.Add(dumpRest * cost)
-	}
+	s.fast.spent(now, cost)
 	return err == nil, err
 }
 

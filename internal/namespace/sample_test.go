@@ -53,3 +53,90 @@ func TestExpensiveDumps(t *testing.T) {
 	}
 	require.Equal(t, []bool{false, true}, []bool{n.Readings()[0].Closed, n.Readings()[1].Closed}, "one that closes is found by the next dump")
 }
+
+// Whose packets are dropped, in a namespace with thousands of listeners, does not keep the samples of all others waiting: what was
+// dropped is split by dumps that take a tenth of the time, and where one takes long by the lists alone.
+func TestDropsAmongManyListeners(t *testing.T) {
+	for _, c := range []struct {
+		cost        time.Duration
+		least, most int // dumps a second
+	}{{100 * time.Microsecond, 100, 300}, {5 * time.Millisecond, 10, 25}, {50 * time.Millisecond, 0, 0}} {
+		s := &script{listeners: []sockdiag.Listener{listening(8080, 1), listening(9090, 2)}}
+		n, now := scripted(t, s)
+		n.fast.cost = func(fn func() error) (time.Duration, error) { return c.cost, fn() }
+		_ = lost(t, n, now) // it is known what a dump costs
+		dumps := 0
+		s.during = func(call string) {
+			if call == "Listeners" {
+				dumps++
+			}
+			s.drop(&s.listeners[0], 1) // without an end
+		}
+		for end := now.Add(time.Second); now.Before(end); now = now.Add(10 * time.Millisecond) {
+			alarm := n.Sample(now, time.Minute, true)
+			require.True(t, alarm.Dropped)
+			require.Equal(t, c.cost >= tooLong, alarm.Lost, "a list is wanted")
+		}
+		require.GreaterOrEqual(t, dumps, c.least, "%v", c.cost)
+		require.LessOrEqual(t, dumps, c.most, "%v", c.cost)
+		s.during = nil
+		n.Sample(now, time.Minute, true)
+		got := lost(t, n, now)
+		require.Equal(t, s.drops, got.DroppedPackets+got.Unattributed)
+		require.False(t, n.Sample(now.Add(10*time.Millisecond), time.Minute, true).Any())
+	}
+}
+
+// While very many listeners are listed, samples are made.
+func TestManyListenersAreListedBesideTheSamples(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1), listening(9090, 2)}}
+	n, now := scripted(t, s)
+	other := New(8, 0, &script{}, n.shared, time.Minute)
+	n.fast.cost = func(fn func() error) (time.Duration, error) { return time.Second, fn() }
+	_, err := n.List(now)
+	require.NoError(t, err)
+	listed := false
+	s.during = func(call string) {
+		if call != "ListenersApart" {
+			return
+		}
+		listed = true
+		done := make(chan Alarm)
+		go func() {
+			other.Sample(now, time.Minute, true)
+			s.drop(&s.listeners[0], 3)
+			s.listeners[0].RecvQ = 6
+			done <- n.Sample(now, time.Minute, true)
+		}()
+		require.Equal(t, Alarm{Dropped: true, Filled: true, Lost: true}, <-done)
+	}
+	_ = lost(t, n, now.Add(time.Second))
+	require.True(t, listed)
+	s.during = nil
+	require.Equal(t, 6, int(n.Readings()[0].Queue.Length))
+	require.True(t, n.Sample(now.Add(time.Second), time.Minute, true).Lost, "what was dropped meanwhile is owed")
+	got := lost(t, n, now.Add(2*time.Second))
+	require.EqualValues(t, 3, got.DroppedPackets)
+	require.Zero(t, got.Unattributed)
+
+	s.listeners = s.listeners[1:]
+	_, err = n.List(now.Add(3 * time.Second))
+	require.NoError(t, err)
+	require.True(t, n.Readings()[0].Closed)
+
+	// What they use together is kept from each other, as the race detector says.
+	s.listeners, s.during = []sockdiag.Listener{listening(8080, 1), listening(9090, 2)}, nil
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := range 300 {
+			n.Sample(now.Add(4*time.Second+time.Duration(i)*time.Millisecond), time.Minute, true)
+		}
+	}()
+	for i := range 300 {
+		_, err := n.List(now.Add(4*time.Second + time.Duration(i)*time.Millisecond))
+		require.NoError(t, err)
+		TurnoverOf(n)
+	}
+	<-ended
+}

@@ -70,6 +70,16 @@ func (s *script) Listeners(_ func(), found func(*sockdiag.Listener) error) error
 	return nil
 }
 
+func (s *script) ListenersApart(_ func(), found func(*sockdiag.Listener) error) error {
+	s.isAsked("ListenersApart")
+	for i := range s.listeners {
+		if err := found(&s.listeners[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *script) ListenCounters(out *netstat.ListenCounters) error {
 	s.isAsked("ListenCounters")
 	if s.calls++; s.between != nil {

@@ -55,13 +55,21 @@ func (f *faulty) Lookup(asks []sockdiag.Ask, answer func(int, *sockdiag.Listener
 }
 
 func (f *faulty) Listeners(restart func(), found func(*sockdiag.Listener) error) error {
+	return f.dump(f.Kernel.Listeners, restart, found)
+}
+
+func (f *faulty) ListenersApart(restart func(), found func(*sockdiag.Listener) error) error {
+	return f.dump(f.Kernel.ListenersApart, restart, found)
+}
+
+func (f *faulty) dump(dump func(func(), func(*sockdiag.Listener) error) error, restart func(), found func(*sockdiag.Listener) error) error {
 	if err := f.listen[f.id]; err != nil {
 		return err
 	}
 	if f.heard == nil {
-		return f.Kernel.Listeners(restart, found)
+		return dump(restart, found)
 	}
-	return f.Kernel.Listeners(restart, func(l *sockdiag.Listener) error {
+	return dump(restart, func(l *sockdiag.Listener) error {
 		f.heard(l)
 		return found(l)
 	})

@@ -92,3 +92,14 @@ func TestFirstReadingsOverdraw(t *testing.T) {
 	require.False(t, tasks.mayOverdraw(&pace{last: now}, now.Add(time.Minute)))
 	require.True(t, tasks.mayOverdraw(&pace{}, now.Add(time.Minute)))
 }
+
+// Who has a million listeners, and opens and closes some, has them listed in a tenth of the time.
+func TestListGap(t *testing.T) {
+	for cost, want := range map[time.Duration]time.Duration{
+		time.Millisecond: soonest, 10 * time.Millisecond: 500 * time.Millisecond, 50 * time.Millisecond: time.Second,
+		90 * time.Millisecond: time.Second, 500 * time.Millisecond: 5 * time.Second,
+	} {
+		require.Equal(t, want, listGap(cost, changePart), "%v", cost)
+	}
+	require.Equal(t, 200*time.Millisecond, listGap(10*time.Millisecond, arrivalsPart))
+}

@@ -24,9 +24,10 @@ const (
 	// listPart is the part of a core that listing may take.
 	listPart = 0.0015
 	// changePart is the part of a core that listing may take where listeners come and go, as
-	// long as a list is then made each maxListGap.
+	// long as a list is then made each maxListGap; where one takes long mostPart.
 	changePart = 0.02
 	maxListGap = time.Second
+	mostPart   = 0.1
 	// returnsIn is for how long a listener that has closed is looked for with changePart.
 	returnsIn = 5 * time.Minute
 	// arrivalsPart is the same while pods arrive: a name is to be there two seconds after its server.
@@ -267,7 +268,7 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		if settling {
 			part = arrivalsPart
 		}
-		gap = min(max(soonest, cputime.Rest(cost, 0, part)), maxListGap)
+		gap = listGap(cost, part)
 		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
 		if s.list.Load().Unnamed {
 			rest = min(rest, max(gap, maxListGap))
@@ -281,6 +282,11 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 		}
 		timer.Reset(s.nap(due))
 	}
+}
+
+// listGap is the shortest time between two lists, as long as one takes that and may take that part of a core.
+func listGap(cost time.Duration, part float64) time.Duration {
+	return min(max(soonest, cputime.Rest(cost, 0, part)), cputime.Rest(cost, maxListGap, mostPart))
 }
 
 // nap is how long the list waits until it is due, or until it is looked for pods that have arrived.
