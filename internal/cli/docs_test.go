@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/proof"
 )
 
 const checkout = "../.."
@@ -167,6 +169,51 @@ func given(cmd *cobra.Command) map[string]bool {
 	set := make(map[string]bool)
 	cmd.Flags().Visit(func(f *pflag.Flag) { set[f.Name] = true })
 	return set
+}
+
+// What pages name there is: targets, proofs, tests, variables.
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	code := programs(t)
+	proofs := make(map[string]bool)
+	for _, p := range proof.All() {
+		proofs[p.Name] = true
+	}
+	checked := 0
+	for page, text := range documents(t) {
+		for pattern, known := range map[string]func(name string) bool{
+			"`make ([a-z-]+)":                       func(target string) bool { return strings.Contains(code, "\n"+target+":") },
+			`PROOF=([a-z-]+)`:                       func(name string) bool { return proofs[name] },
+			"`((?:Test|Fuzz|Benchmark)[A-Z][\\w]+)": func(test string) bool { return strings.Contains(code, "func "+test) },
+			`\b(TCPDIAG_[A-Z_]+)`:                   func(variable string) bool { return strings.Contains(code, variable) },
+		} {
+			for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				require.True(t, known(m[1]), "%s: there is no %s", page, m[1])
+				checked++
+			}
+		}
+	}
+	require.Greater(t, checked, 400)
+}
+
+// programs are all files that the project is made of but for its pages, what is built and what is fetched.
+func programs(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	require.NoError(t, filepath.WalkDir(checkout, func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (path != checkout && strings.HasPrefix(name, ".") || slices.Contains([]string{"testdata", "pictures", "node_modules", "dist", "bin"}, name)):
+			return filepath.SkipDir
+		case entry.Type().IsRegular() && filepath.Ext(name) != ".md":
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		}
+		return nil
+	}))
+	return all.String()
 }
 
 // A decision is short: its numbers are results. Each page is in the index that it

@@ -12,10 +12,10 @@ import (
 )
 
 // TestCapture writes the replies of the running kernel to testdata, for the
-// tests of the decoder: SOCKDIAG_CAPTURE=1 go test -run TestCapture. It is no
+// tests of the decoder: UPDATE=1 go test ./internal/sockdiag -run TestCapture. It is no
 // check, so it does nothing otherwise.
 func TestCapture(t *testing.T) {
-	if os.Getenv("SOCKDIAG_CAPTURE") == "" {
+	if os.Getenv("UPDATE") == "" {
 		return
 	}
 	ns := nettest.Namespace(t)

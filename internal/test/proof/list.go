@@ -58,7 +58,7 @@ func All() []Proof {
 		},
 		{
 			Name: "attacks", What: "hostile processes and neighbours against the built agent", Minutes: 15, Root: true, Needs: net,
-			Run: goTest("./internal/test/attacks", ".", "60m", "-skip", "^TestMixed$"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}), Results: []string{"docs/results/attacks.md"},
+			Run: goTest("./internal/test/attacks", ".", "60m", "-skip", "^TestMixed$"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}),
 		},
 		{
 			Name: "attacks-mixed", What: "an hour of attacks and churn at once, a real Tomcat overloaded every five minutes: every incident recorded, memory flat", Minutes: 62, Root: true, Needs: servers,
@@ -78,7 +78,7 @@ func All() []Proof {
 			Run: goTest("./internal/test/accounts", "^TestFull(Matrix|Shapes|ShapesOfFewPorts)$", "180m", "-parallel", "8"), Covers: slices.Concat(clients, []string{"internal/test/accounts"}), Results: []string{"docs/results/accounts.md"},
 		},
 		{
-			Name: "churn", What: "an hour of clients that keep coming, the server, the tap and an agent beside it restarted again and again: who was let in is who the kernel made a socket for (TCPDIAG_CHURN_FOR=12m: for less)", Minutes: 57, Root: true,
+			Name: "churn", What: "an hour of clients that keep coming, the server, the tap and an agent beside it restarted again and again: who was let in is who the kernel made a socket for", Minutes: 57, Root: true,
 			Run: goTest("./internal/test/accounts", "^TestChurn$", "90m"), Covers: clients, Results: []string{"docs/results/churn.md"},
 		},
 		{
@@ -136,7 +136,7 @@ func All() []Proof {
 		},
 		{
 			Name: "soak", What: "half an hour at a thousand samples a second, and those of 500 listeners: nothing grows; a thousand readings of a random part of a server's connections", Minutes: 35, Root: true,
-			Run: goTest("./internal/schedule", "^Test(Soak|LongTenThousandSamplesLeakNothing|LongSampledPhases)$", "45m"), Covers: []string{"internal/schedule", "internal/namespace", "internal/sockdiag"}, Results: []string{"docs/results/soak.md"},
+			Run: goTest("./internal/schedule", "^Test(Soak|LongTenThousandSamplesLeakNothing|LongSampledPhases)$", "45m"), Covers: []string{"internal/schedule", "internal/namespace", "internal/sockdiag"},
 		},
 		{
 			Name: "deployments", What: "servers deployed in unusual ways, really overloaded, held against their MBeans", Minutes: 40, Root: true,

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +17,7 @@ const root = "../../.."
 // Each proof covers files that there are, writes into docs/results, and has a name of
 // its own.
 func TestProofsAreWhole(t *testing.T) {
-	names := make(map[string]bool)
+	names, code := make(map[string]bool), sources(t)
 	for _, p := range All() {
 		require.False(t, names[p.Name], p.Name)
 		names[p.Name] = true
@@ -30,6 +31,8 @@ func TestProofsAreWhole(t *testing.T) {
 		}
 		for _, file := range p.Results {
 			require.True(t, strings.HasPrefix(file, "docs/results/"), file)
+			name := regexp.MustCompile(`\d+\.md$`).ReplaceAllString(filepath.Base(file), "%d.md")
+			require.True(t, strings.Contains(code, name), "%s: no program writes %s", p.Name, file)
 		}
 		for _, arg := range p.Run {
 			if strings.HasPrefix(arg, "./") && !strings.HasSuffix(arg, "...") {
@@ -59,5 +62,44 @@ func TestMakefile(t *testing.T) {
 func TestContributingHasTheTable(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(text), "-->\n"+Table()+"<!-- /proofs -->", "go run ./internal/test/proof/prove -list")
+	require.True(t, strings.Contains(string(text), "-->\n"+Table()+"<!-- /proofs -->"), "go run ./internal/test/proof/prove -list")
+}
+
+// sources are the files of tests and rigs, but for the list of proofs.
+func sources(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, dir := range []string{"internal", "cmd", "deploy"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+			rig := strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".go") && strings.Contains(filepath.ToSlash(path), "/test/") || strings.HasSuffix(path, ".sh")
+			if err != nil || entry.IsDir() || !rig || filepath.Base(path) == "list.go" && filepath.Base(filepath.Dir(path)) == "proof" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			b.Write(text)
+			return err
+		}))
+	}
+	return b.String()
+}
+
+// One variable decides which tests run. What else one can be told by the environment is in
+// CONTRIBUTING.md, but for what tests tell their own children, and what everybody knows.
+func TestVariablesAreListed(t *testing.T) {
+	code := sources(t)
+	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	require.NoError(t, err)
+	usual := []string{"PATH", "CI", "UPDATE", "TERM", "HOME"}
+	seen, listed := make(map[string]bool), 0
+	for _, m := range regexp.MustCompile(`(?:Getenv|LookupEnv)\("(\w+)"\)`).FindAllStringSubmatch(code, -1) {
+		name := m[1]
+		told := strings.Contains(code, name+"=") || strings.Contains(code, `Setenv("`+name+`"`)
+		if seen[name] || told || slices.Contains(usual, name) {
+			continue
+		}
+		seen[name] = true
+		require.True(t, strings.Contains(string(page), "`"+name), "CONTRIBUTING.md has no word of %s, which a test reads", name)
+		listed++
+	}
+	require.Positive(t, listed)
 }
