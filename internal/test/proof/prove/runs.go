@@ -20,7 +20,7 @@ const (
 	listEnds   = "<!-- /runs -->\n"
 )
 
-// stamp is the last whole run of a proof: "2026-11-28 bd5d4a2ca1 40 min failed".
+// stamp is the last whole run of a proof: "2026-11-28 bd5d4a2ca1 40 min passed, 3 tests skipped".
 type stamp struct{ day, commit, minutes, outcome string }
 
 func (s stamp) String() string {
@@ -33,24 +33,26 @@ func last(root string, p proof.Proof) (s stamp, found bool) {
 	if err != nil {
 		return stamp{}, false
 	}
-	_, err = fmt.Sscanf(string(text), "%s %s %s min %s", &s.day, &s.commit, &s.minutes, &s.outcome)
-	return s, err == nil
+	run, outcome, found := strings.Cut(strings.TrimSpace(string(text)), " min ")
+	_, err = fmt.Sscan(run, &s.day, &s.commit, &s.minutes)
+	s.outcome = outcome
+	return s, found && err == nil
 }
 
 // table is all proofs with the last whole run of each. What is fixed and what a run changes are lines of
 // their own, so that branches with runs of two proofs can be merged.
 func table(root string) string {
 	var b strings.Builder
-	b.WriteString("<table>\n<thead><tr><th>proof</th><th>day</th><th>commit</th><th>minutes</th><th>outcome</th></tr></thead>\n<tbody>\n")
+	b.WriteString("<div class=\"wide runs\" tabindex=\"0\">\n<table>\n<thead><tr><th>proof</th><th>outcome</th><th>day</th><th>minutes</th><th>commit</th></tr></thead>\n<tbody>\n")
 	for _, p := range proof.All() {
 		fmt.Fprintf(&b, "<tr><td>%s</td>\n", p.Name)
 		if s, found := last(root, p); found {
-			fmt.Fprintf(&b, "<td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", s.day, html.EscapeString(s.commit), s.minutes, s.outcome)
+			fmt.Fprintf(&b, "<td>%s</td><td>%s</td><td>%s</td><td>%s</td></tr>\n", html.EscapeString(s.outcome), s.day, s.minutes, html.EscapeString(s.commit))
 		} else {
-			b.WriteString("<td></td><td></td><td></td><td>never run whole</td></tr>\n")
+			b.WriteString("<td>never run whole</td><td></td><td></td><td></td></tr>\n")
 		}
 	}
-	b.WriteString("</tbody>\n</table>\n")
+	b.WriteString("</tbody>\n</table>\n</div>\n")
 	return b.String()
 }
 

@@ -37,12 +37,12 @@ func TestStamp(t *testing.T) {
 	p := proof.Proof{Name: "deployments"}
 	_, found := last(dir, p)
 	require.False(t, found)
-	want := stamp{"2026-11-28", "bd5d4a2ca1+", "40", "failed"}
+	want := stamp{"2026-11-28", "bd5d4a2ca1+", "4.2", "passed, skipped of its tests: 3"}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, runs, p.Name), []byte(want.String()+"\n"), 0o600))
 	got, found := last(dir, p)
 	require.True(t, found)
 	require.Equal(t, want, got)
-	require.Contains(t, table(dir), "<tr><td>deployments</td>\n<td>2026-11-28</td><td>bd5d4a2ca1+</td><td>40</td><td>failed</td></tr>\n")
+	require.Contains(t, table(dir), "<tr><td>deployments</td>\n<td>passed, skipped of its tests: 3</td><td>2026-11-28</td><td>4.2</td><td>bd5d4a2ca1+</td></tr>\n")
 	require.Equal(t, len(proof.All())-1, strings.Count(table(dir), "never run whole"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, runs, p.Name), []byte("<<<<<<<\n"), 0o600))
 	_, found = last(dir, p)
