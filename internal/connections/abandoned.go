@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -64,9 +65,19 @@ func unanswered(s *sockdiag.Socket) bool {
 // (RFC 8446, 6.1; 31 bytes with AES-GCM of TLS 1.2). No request is that short when it is encrypted.
 const closeNotify = 31
 
-// farewell: of a connection that was used nothing but that may be left.
+// closesWithin is how soon behind it the FIN comes of a client that has sent nothing else: it closes in one go.
+const closesWithin = 200 * time.Millisecond
+
+// farewell: of a connection that was used nothing but that may be left, or is what was read last.
 func farewell(s *sockdiag.Socket) bool {
-	return s.State == sockdiag.CloseWait && s.Inode != 0 && s.HasInfo && !nothingSent(&s.Info) && s.RecvQ > 1 && s.RecvQ <= 1+closeNotify
+	switch i := &s.Info; {
+	case s.State != sockdiag.CloseWait || s.Inode == 0 || !s.HasInfo || nothingSent(i):
+		return false
+	case s.RecvQ > 1:
+		return s.RecvQ <= 1+closeNotify
+	default: // the FIN is an ACK, and no data (tcp_data_queue)
+		return s.SendQ == 0 && i.LastDataRecv-i.LastAckRecv < closesWithin
+	}
 }
 
 // Unanswered are the peers that closed before they had an answer, by what the protocol shows.

@@ -20,6 +20,7 @@ type Found struct {
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	farewells []netip.AddrPort // of Closed: see farewell
+	notifies  int              // of these, such as nobody has read
 	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
@@ -48,6 +49,9 @@ func (f *Found) Add(s *sockdiag.Socket) {
 		f.Closed = append(f.Closed, s.Remote)
 		if farewell(s) {
 			f.farewells = append(f.farewells, s.Remote)
+			if s.RecvQ > 1 {
+				f.notifies++
+			}
 		}
 	}
 	if s.Inode == 0 {
@@ -200,7 +204,7 @@ func (f *Found) Behind(connector *model.Connector) *model.Connections {
 	c := f.Counts
 	c.Recent = f.quiet.recent()
 	if connector != nil && connector.TLS {
-		c.Abandoned, c.ClosedIdle = c.Abandoned-len(f.farewells), c.ClosedIdle+len(f.farewells)
+		c.Abandoned, c.ClosedIdle = c.Abandoned-f.notifies, c.ClosedIdle+len(f.farewells)
 	}
 	attend(&c, f.lingering, connector)
 	holdOpen(&c, f.unclosed, connector)

@@ -163,12 +163,18 @@ func TestClosedAndStillOpen(t *testing.T) {
 	}
 }
 
-// A client of TLS that has its answer says that it closes, and closes: nobody has read that yet, and
-// it has given up nothing.
+// A client of TLS that has its answer says that it closes, and closes: nobody has read that yet, or the server has and
+// answers it. It has given up nothing.
 func TestFarewellOfTLS(t *testing.T) {
 	closed := func(port uint16, unread uint32, sent uint32) *sockdiag.Socket {
 		s := &sockdiag.Socket{State: sockdiag.CloseWait, Inode: 1, HasInfo: true, RecvQ: unread, Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), port)}
 		s.Info.BytesReceived, s.Info.DataSegsOut, s.Info.DataSegsIn = 600, sent, 4
+		return s
+	}
+	// read is one of which all was read, and the FIN came that long after the last data.
+	read := func(fin time.Duration) *sockdiag.Socket {
+		s := closed(1, 1, 3)
+		s.Info.LastDataRecv, s.Info.LastDataSent, s.Info.LastAckRecv = fin, fin+time.Second, 0
 		return s
 	}
 	for name, c := range map[string]struct {
@@ -176,17 +182,26 @@ func TestFarewellOfTLS(t *testing.T) {
 		connector *model.Connector
 		abandoned int
 	}{
-		"TLS, a close_notify":            {closed(1, 1+24, 3), &model.Connector{TLS: true}, 0},
-		"TLS, a request":                 {closed(1, 1+90, 3), &model.Connector{TLS: true}, 1},
-		"TLS, nothing was sent":          {closed(1, 1+24, 0), &model.Connector{TLS: true}, 1},
-		"no TLS, as many bytes":          {closed(1, 1+24, 3), &model.Connector{}, 1},
-		"it is not known what is spoken": {closed(1, 1+24, 3), nil, 1},
+		"TLS, a close_notify that was read":  {read(4 * time.Millisecond), &model.Connector{TLS: true}, 0},
+		"TLS, a request in service":          {read(2 * time.Second), &model.Connector{TLS: true}, 1},
+		"no TLS, a request and FIN together": {read(4 * time.Millisecond), &model.Connector{}, 1},
+		"TLS, a close_notify":                {closed(1, 1+24, 3), &model.Connector{TLS: true}, 0},
+		"TLS, a request":                     {closed(1, 1+90, 3), &model.Connector{TLS: true}, 1},
+		"TLS, nothing was sent":              {closed(1, 1+24, 0), &model.Connector{TLS: true}, 1},
+		"no TLS, as many bytes":              {closed(1, 1+24, 3), &model.Connector{}, 1},
+		"it is not known what is spoken":     {closed(1, 1+24, 3), nil, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f Found
 			f.Add(c.socket)
 			f.Add(closed(2, 1+200, 3)) // another one's request
-			require.Equal(t, 1+c.abandoned, f.Behind(c.connector).Abandoned)
+			counts := f.Behind(c.connector)
+			unread := 1 + c.abandoned
+			if c.socket.RecvQ == 1 {
+				unread = 1
+			}
+			require.Equal(t, unread, counts.Abandoned)
+			require.Equal(t, 1-c.abandoned, counts.ClosedIdle)
 			require.Len(t, f.Unanswered(c.connector), 1+c.abandoned)
 			require.Len(t, f.Closed, 2)
 		})
