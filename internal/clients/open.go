@@ -12,6 +12,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -138,15 +139,26 @@ func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) kern
 	if f.Socket != kernel.Connection && client.Addr().IsLinkLocalUnicast() {
 		return kernel.Found{} // sockets of such an address are bound to their device
 	}
-	if f.HasInfo && f.Received == 0 && device == loopbackIndex { // it may have left, and what it sent before is not taken
-		own, err := t.sockets.Between(client, server, device)
-		f.There = err == nil && own.State == sockdiag.Established
+	if device == packet.Loopback && (f.Received == 0 || met.State != sockdiag.Established) { // it may have left, and what it sent before is not taken
+		if own, err := t.sockets.Between(client, server, device); err == nil {
+			f.Client = ownEnd(&own)
+		}
 	}
 	return f
 }
 
-// loopbackIndex is the loopback's, in each namespace (LOOPBACK_IFINDEX).
-const loopbackIndex = 1
+// ownEnd is what a client's own socket says of it. One that its process has closed has no inode any more (sock_orphan).
+func ownEnd(own *sockdiag.Socket) kernel.Client {
+	switch held := own.Inode != 0; {
+	case held && own.State == sockdiag.Established:
+		return kernel.ClientThere
+	case held && (own.State == sockdiag.FinWait1 || own.State == sockdiag.FinWait2):
+		return kernel.ClientShut
+	case !held && own.State == sockdiag.FinWait1:
+		return kernel.ClientLeft
+	}
+	return kernel.ClientUnknown
+}
 
 // Alone asks for all listeners: that never walks the table of connections.
 func (t *namespaceTap) Alone() bool {

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
@@ -55,6 +58,44 @@ func TestMadeByABareACK(t *testing.T) {
 				require.True(t, time.Now().Before(deadline), "%s: %+v", tt.name, met)
 			}
 			require.Equal(t, tt.bare, found(&met).ByBareACK, "%s: %+v", tt.name, met)
+		}
+	})
+}
+
+// On the loopback a client's own socket says whether its process has it still, be it that it has ended its side.
+func TestOwnSocketOfAClient(t *testing.T) {
+	nettest.Namespace(t).Do(func() {
+		here, err := netns.Open(netns.Path("/proc", unix.Gettid()))
+		require.NoError(t, err)
+		c, err := sockdiag.Dial()
+		require.NoError(t, err)
+		tap := &namespaceTap{ns: here, sockets: c}
+		defer func() { require.NoError(t, tap.release()) }()
+		const backlog = 4
+		l := nettest.Listen(t, nettest.ListenOptions{Backlog: backlog, DeferAccept: 30})
+		tests := []struct {
+			name string
+			ends func(client *net.TCPConn) error
+			want kernel.Client
+		}{
+			{"open", func(*net.TCPConn) error { return nil }, kernel.ClientThere},
+			{"it has ended its side", (*net.TCPConn).CloseWrite, kernel.ClientShut},
+			{"it has left", (*net.TCPConn).Close, kernel.ClientLeft},
+		}
+		clients := nettest.Queue(t, l.Addr, len(tests))
+		for _, other := range nettest.Queue(t, l.Addr, backlog+1) { // which fill the queue before them
+			_, err := other.Write([]byte("GET /"))
+			require.NoError(t, err)
+		}
+		for i, tt := range tests {
+			client := clients[i].(*net.TCPConn)
+			from := client.LocalAddr().(*net.TCPAddr).AddrPort()
+			_, err := client.Write([]byte("GET /"))
+			require.NoError(t, err)
+			require.NoError(t, tt.ends(client))
+			f := tap.socket(l.Addr, netip.AddrPortFrom(from.Addr().Unmap(), from.Port()), packet.Loopback)
+			require.Equal(t, kernel.HalfOpenSocket, f.Socket, tt.name)
+			require.Equal(t, tt.want, f.Client, tt.name)
 		}
 	})
 }

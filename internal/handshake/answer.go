@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// halfClosed is how soon after it was let in a client ends its side that may still wait
+	// halfClosed is how soon after it was let in, or what it sent then, a client ends its side that may still wait
 	// for an answer (shutdown(2) after the request), and halfPatience how long it may.
 	halfClosed   = 200
 	halfPatience = 60 * time.Second
@@ -25,7 +25,7 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	if !a.has(inside) {
 		return t.followLeft(at, a)
 	}
-	if a.supposed() && a.has(finished) && !a.has(served|unserved) {
+	if a.has(finished) && !a.has(served|unserved|left|closed) && (a.supposed() || a.local()) {
 		t.inquire(a)
 	}
 	if !a.answerKnown(at) {
@@ -70,7 +70,7 @@ func (a *attempt) answerKnown(at time.Duration) bool {
 		return true
 	case !a.has(finished):
 		return false
-	case !a.has(talked) || a.ended > a.entered+halfClosed:
+	case !a.has(talked) || a.ended > a.latest()+halfClosed:
 		return true
 	}
 	return at >= a.first+ms(a.ended)+halfPatience

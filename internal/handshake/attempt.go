@@ -39,7 +39,8 @@ type attempt struct {
 	unknown uint8 // SYNs before the latest, of which it is not known yet whether they were answered
 	asks    uint8 // how often the kernel was asked since it was counted
 	rtt     uint16
-	at      stage // in which it is counted among the open ones
+	at      stage  // in which it is counted among the open ones
+	spoke   uint16 // when it sent its first byte, if that was read
 	signs   signs
 }
 
@@ -107,6 +108,9 @@ const (
 	atOnce      = synAckTimeout / 2
 	maxPatience = recall.MaxPatience
 )
+
+// local: its client is on this machine.
+func (a *attempt) local() bool { return a.link&^packet.Successor == packet.Loopback }
 
 // unanswered: nothing has come back yet, and the latest SYN has no answer. One that comes when the client's host was
 // too slow to take the SYN-ACK is answered by an ACK, or not at all (tcp_check_req), and is not dropped by a queue.

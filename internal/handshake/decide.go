@@ -6,7 +6,6 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
-	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
 const (
@@ -92,7 +91,7 @@ func (t *Tracker) proven(at time.Duration, a *attempt) {
 // its own or the others' where its answer to the SYN-ACK was not read, and what its host took longer at times.
 func (t *Tracker) finWithin(at time.Duration, a *attempt) uint32 {
 	_, more := t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client}))
-	if a.link&^packet.Successor == loopbackIndex {
+	if a.local() {
 		return max(uint32(more), localFIN)
 	}
 	return cmp.Or(uint32(a.rtt), t.endpoints.of(a).roundTrip) + max(uint32(more), pendingFIN)

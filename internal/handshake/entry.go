@@ -20,11 +20,14 @@ const (
 	// pendingFIN is how long after it was let in, beside a round trip, a client sends a FIN
 	// that it could not send before, as its data was not acknowledged.
 	pendingFIN = 20
-	// localFIN is that of one on the loopback (LOOPBACK_IFINDEX), whose kernel takes and answers in one go (process_backlog).
-	localFIN      = 3
-	loopbackIndex = 1
-	// shutAfter is how soon behind its handshake a client ends its side that waits for the answer.
+	// localFIN is that of one on the loopback, whose kernel takes and answers in one go (process_backlog).
+	localFIN = 3
+	// shutAfter is how soon behind its request, or its handshake where that was not read, a client ends its side that
+	// waits for the answer.
 	shutAfter = 50
+	// probeAfter is when the FIN of one follows whose host sends one segment at a time, as its SYN was repeated
+	// (tcp_init_transfer): with the probe for the end of what it has sent, beside two round trips (tcp_schedule_loss_probe).
+	probeAfter = 200
 	// waitsFor is how long after its FIN the end of a client's connection comes that may have waited for an answer: it
 	// may have shut down its side alone, and given up meanwhile, of which no packet tells.
 	waitsFor = 1000
@@ -40,6 +43,9 @@ func (a *attempt) segment(at time.Duration, s *packet.Segment, all bool) (ask bo
 	}
 	now, first := mark(a.first, at), !a.has(answered)
 	if sent+uint32(s.Payload) > 0 && !a.has(finished) {
+		if sent == 0 && all && !a.has(talked) {
+			a.spoke = uint16(min(now, spokeMost))
+		}
 		a.signs |= talked
 	}
 	if a.supposed() {
@@ -85,7 +91,40 @@ func (a *attempt) answersSYNACK(s *packet.Segment, first bool) bool {
 // shutsDown reports whether a FIN is that of a client which has only shut down its side (shutdown(2)): it
 // stays, and if it leaves no packet shows that.
 func (a *attempt) shutsDown(now uint32) bool {
-	return a.has(shut) || a.has(talked) && !a.has(inside|late|counted) && !a.supposed() && a.repeats == 0 && now <= a.lastReply+uint32(a.rtt)+shutAfter
+	switch {
+	case a.has(shut):
+		return true
+	case !a.has(talked) || a.has(inside|late|counted) || a.supposed():
+		return false
+	case a.spoke > 0:
+		return a.endsBehind(now)
+	}
+	return a.repeats == 0 && now <= a.lastReply+uint32(a.rtt)+shutAfter
+}
+
+// spokeMost is attempt.spoke of who sent its first byte then, or later.
+const spokeMost = 1<<16 - 1
+
+// endsBehind reports whether the client ended its side at once behind its request, of which all was read: no timeout is that short.
+func (a *attempt) endsBehind(ended uint32) bool {
+	within := uint32(shutAfter)
+	if a.syns > 1 {
+		within += probeAfter + 2*uint32(a.rtt)
+	}
+	return a.spoke > 0 && a.spoke < spokeMost && ended <= uint32(a.spoke)+within
+}
+
+// ownEnd takes in what the client's own socket says: whether its FIN was that of a client which has left.
+func (a *attempt) ownEnd(now uint32, own kernel.Client) {
+	switch {
+	case a.supposed() || a.has(late|left|closed):
+	case own == kernel.ClientShut && a.has(finished) && (a.has(inside) || !a.has(counted)):
+		a.signs = a.signs&^finished | shut
+		a.lastIn = max(a.lastIn, a.ended)
+	case own == kernel.ClientLeft && a.has(shut) && !a.has(finished|inside):
+		a.signs = a.signs&^shut | finished
+		a.ended = now
+	}
 }
 
 // pending: it was let in late and by a bare ACK, and what it had sent before has not been
@@ -178,7 +217,7 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 // found takes in a socket of the client, of a moment between two.
 func (a *attempt) found(from, now uint32, f *kernel.Found) {
 	entered := a.entry()
-	if f.There {
+	if f.Client == kernel.ClientThere || f.Client == kernel.ClientShut {
 		a.signs |= there
 	}
 	if f.HasInfo {
@@ -270,11 +309,23 @@ func (a *attempt) letIn() outcome.Outcome {
 }
 
 // leftBefore reports whether a client that was let in late had left before: its FIN follows at once when its data is
-// acknowledged, as it had waited for that, be it that the answer has left by then. One without data waits for nothing.
+// acknowledged, as it had waited for that, be it that the answer has left by then. One without data waits for nothing, nor
+// does one whose data comes for the first time.
 func (a *attempt) leftBefore(finWithin uint32) bool {
-	taken := a.entered
-	if a.lastIn <= a.ended {
-		taken = max(taken, a.lastIn)
+	return a.has(finished) && a.has(talked) && !a.has(received|there) && !a.endsBehind(a.ended) && a.letIn() == outcome.Delayed && a.ended <= a.latest()+finWithin
+}
+
+// sendsMore reports whether a client that was let in late sends more than it had by then: what had waited until then follows
+// at once, and what comes later comes from a client that was there.
+func (a *attempt) sendsMore(s *packet.Segment) bool {
+	sent := s.Seq - a.isn - 1
+	return s.Payload > 0 && sent > 0 && sent < maxUpload && a.has(inside) && !a.has(there|finished|shut|left) && a.letIn() == outcome.Delayed
+}
+
+// latest is what came before its FIN: that it was let in, or what it sent afterwards.
+func (a *attempt) latest() uint32 {
+	if a.lastIn > a.ended {
+		return a.entered
 	}
-	return a.has(finished) && a.has(talked) && !a.has(received|there) && a.letIn() == outcome.Delayed && a.ended <= taken+finWithin
+	return max(a.entered, a.lastIn)
 }

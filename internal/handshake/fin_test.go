@@ -24,9 +24,9 @@ func TestFINThatWaited(t *testing.T) {
 		after time.Duration // what it had sent was taken
 		late  bool
 	}{
-		{"on the loopback, at once", loopbackIndex, 0, time.Millisecond, true},
-		{"on the loopback, some milliseconds later", loopbackIndex, 0, 6 * time.Millisecond, false},
-		{"on the loopback of a busy machine", loopbackIndex, 12 * time.Millisecond, 6 * time.Millisecond, true},
+		{"on the loopback, at once", packet.Loopback, 0, time.Millisecond, true},
+		{"on the loopback, some milliseconds later", packet.Loopback, 0, 6 * time.Millisecond, false},
+		{"on the loopback of a busy machine", packet.Loopback, 12 * time.Millisecond, 6 * time.Millisecond, true},
 		{"from elsewhere, some milliseconds later", device, 0, 15 * time.Millisecond, true},
 		{"from elsewhere, later", device, 0, 40 * time.Millisecond, false},
 		{"from elsewhere, where a host is slow at times", device, 200 * time.Millisecond, 150 * time.Millisecond, true},
@@ -34,7 +34,7 @@ func TestFINThatWaited(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, Options{})
 			s.tracker.Widen(true)
-			link := packet.Link{Incoming: true, Outgoing: tt.link == loopbackIndex, Index: tt.link}
+			link := packet.Link{Incoming: true, Outgoing: tt.link == packet.Loopback, Index: tt.link}
 			in := func(c *script, flags uint8, seq, ack uint32, payload int) {
 				c.tracker.Observe(s.at, &packet.Segment{
 					Link: link, Src: c.from.Addr().As16(), SrcPort: c.from.Port(), Dst: server.Addr().As16(), DstPort: port,
@@ -102,7 +102,7 @@ func TestThereWhenItWasLetIn(t *testing.T) {
 		s.tracker.Drops(port, 0, time.Minute)
 		data := func() {
 			s.tracker.Observe(s.at, &packet.Segment{
-				Link: packet.Link{Incoming: true, Outgoing: true, Index: loopbackIndex}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+				Link: packet.Link{Incoming: true, Outgoing: true, Index: packet.Loopback}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
 				Dst: server.Addr().As16(), DstPort: port, Flags: packet.FlagACK, Seq: s.isn + 1, Ack: serverISN + 1, Payload: 50,
 			})
 		}
@@ -113,10 +113,13 @@ func TestThereWhenItWasLetIn(t *testing.T) {
 		s.wait(1)
 		s.synAck()
 		s.acked()
-		letIn, f.Socket, f.HasInfo, f.There = s.at, kernel.Connection, true, there
+		letIn, f.Socket, f.HasInfo, f.Client = s.at, kernel.Connection, true, kernel.ClientUnknown
+		if there {
+			f.Client = kernel.ClientThere
+		}
 		s.tracker.Ask(s.at)
 		s.wait(.4)
-		f.There = false
+		f.Client = kernel.ClientUnknown
 		data()
 		f.Received = 50
 		s.in(packet.FlagFIN|packet.FlagACK, s.isn+51, serverISN+1)

@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -118,19 +119,9 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 		{"it is reset by the server", func(s *script, _ func()) { s.out(packet.FlagRST, serverISN+1, 0) }, outcome.Reset, outcome.Answers{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newScript(t, Options{})
-			s.tracker.Widen(true)
-			s.tracker.Cookies(0, time.Minute)
-			s.tracker.Drops(port, 0, time.Minute)
-			s.has(kernel.OnlyListener)
-			s.syn()
-			s.synAck()
-			s.acked()
+			s := unheardScript(t, Options{}, 2, 1)
 			repeats := func() {
-				s.observe(packet.Segment{
-					Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(), Dst: server.Addr().As16(), DstPort: port,
-					Flags: packet.FlagACK | packet.FlagFIN, Seq: s.isn + 1, Ack: serverISN + 1, Payload: request,
-				})
+				s.sends(packet.FlagACK|packet.FlagFIN, 1, request)
 				s.tracker.Ask(s.at)
 			}
 			for _, seconds := range []float64{.001, .3, .6, 1.2} {
@@ -144,6 +135,196 @@ func TestShutBeforeItIsLetIn(t *testing.T) {
 			require.Equal(t, just(tt.want), e.Clients)
 			require.Equal(t, tt.answers, e.Answers)
 			require.Zero(t, e.LetInLate)
+		})
+	}
+}
+
+// unheardScript is of a client whose answer to a SYN cookie was dropped.
+func unheardScript(t *testing.T, o Options, device uint32, syns int) *script {
+	s := newScript(t, o)
+	s.device = device
+	s.tracker.Widen(true)
+	s.tracker.Cookies(0, time.Minute)
+	s.tracker.Drops(port, 0, time.Minute)
+	s.has(kernel.OnlyListener)
+	for range syns - 1 {
+		s.syn()
+		s.wait(1)
+	}
+	s.syn()
+	s.synAck()
+	s.acked()
+	return s
+}
+
+// A client that comes late to its request shuts down its side behind that, be its handshake long over. On the loopback its
+// own socket shows whether it waits for the answer, whenever its FIN comes.
+func TestShutBehindALateRequest(t *testing.T) {
+	const request, response, elsewhere = 100, 400, 2
+	for _, tt := range []struct {
+		name   string
+		device uint32
+		syns   int
+		stays  float64 // seconds
+		own    kernel.Client
+		waits  bool
+	}{
+		{"at once", elsewhere, 1, .001, kernel.ClientUnknown, true},
+		{"at a timeout", elsewhere, 1, .21, kernel.ClientUnknown, false},
+		{"as its host sends one segment at a time", elsewhere, 3, .21, kernel.ClientUnknown, true},
+		{"at a timeout, later", elsewhere, 3, .5, kernel.ClientUnknown, false},
+		{"at once, on the loopback", packet.Loopback, 1, .001, kernel.ClientUnknown, true},
+		{"late, on the loopback", packet.Loopback, 1, .5, kernel.ClientShut, true},
+		{"it leaves at once, on the loopback", packet.Loopback, 1, .001, kernel.ClientLeft, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			own, met := kernel.ClientUnknown, kernel.OnlyListener
+			s := unheardScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+				return kernel.Found{Socket: met, Client: own}
+			}}, tt.device, tt.syns)
+			s.wait(.4)
+			s.sends(packet.FlagACK, 1, request)
+			s.wait(tt.stays)
+			own = tt.own
+			s.sends(packet.FlagACK|packet.FlagFIN, 1+request, 0)
+			s.tracker.Ask(s.at)
+			s.wait(.2)
+			s.tracker.Advance(s.at)
+			known := s.tracker.Report()[0].Clients
+			s.wait(2)
+			met = kernel.Connection
+			s.sends(packet.FlagACK|packet.FlagFIN, 1, request)
+			s.tracker.Ask(s.at)
+			s.wait(2)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
+			met, own = kernel.OnlyListener, kernel.ClientUnknown
+			e := s.ends()
+			if !tt.waits {
+				require.Equal(t, just(outcome.Stalled), known, "at once")
+				require.Equal(t, just(outcome.Stalled), e.Clients)
+				require.EqualValues(t, 1, e.LetInLate)
+				return
+			}
+			require.Zero(t, known, "nothing is known yet")
+			require.Equal(t, just(outcome.Delayed), e.Clients)
+			require.Equal(t, outcome.Answers{Answered: 1}, e.Answers)
+		})
+	}
+}
+
+// Who was let in, and ends its side at once behind the end of what it sends slowly, may wait for the answer: what comes
+// next tells, or, on the loopback, its own socket.
+func TestShutBehindASlowRequest(t *testing.T) {
+	const request, response, elsewhere = 100, 400, 2
+	for _, tt := range []struct {
+		name   string
+		device uint32
+		stays  float64 // seconds
+		own    kernel.Client
+		want   outcome.Answers
+	}{
+		{"at once", elsewhere, .001, kernel.ClientUnknown, outcome.Answers{Answered: 1}},
+		{"at a timeout", elsewhere, .5, kernel.ClientUnknown, outcome.Answers{Unanswered: 1}},
+		{"late, on the loopback", packet.Loopback, .5, kernel.ClientShut, outcome.Answers{Answered: 1}},
+		{"it leaves, on the loopback", packet.Loopback, .5, kernel.ClientLeft, outcome.Answers{Unanswered: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			own, met := kernel.ClientUnknown, kernel.Connection
+			s := newScript(t, Options{Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+				return kernel.Found{Socket: met, Client: own}
+			}})
+			s.device = tt.device
+			s.tracker.Widen(true)
+			s.syn()
+			s.synAck()
+			s.acked()
+			for n := range 4 {
+				s.wait(.4)
+				s.sends(packet.FlagACK, 1+n*request/4, request/4)
+			}
+			s.wait(tt.stays)
+			own = tt.own
+			s.sends(packet.FlagACK|packet.FlagFIN, 1+request, 0)
+			s.wait(2)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
+			s.wait(.01)
+			met = kernel.NoSocket
+			e := s.ends()
+			require.Equal(t, just(outcome.Connected), e.Clients)
+			require.Equal(t, tt.want, e.Answers)
+		})
+	}
+}
+
+// Whose SYN was dropped at first is let in when it answers the SYN-ACK: its FIN behind the request that follows has waited
+// for nothing.
+func TestShutWhenItIsLetInLate(t *testing.T) {
+	const request, response = 100, 400
+	for _, tt := range []struct {
+		name  string
+		waits float64 // seconds between its request and that it is taken
+		want  outcome.Outcome
+	}{
+		{"its request is taken as it comes", 0, outcome.Delayed},
+		{"its request came before", 3, outcome.Stalled},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript(t, Options{})
+			s.tracker.Widen(true)
+			s.tracker.Drops(port, 0, time.Minute)
+			s.tracker.Cookies(0, time.Minute)
+			s.has(kernel.OnlyListener)
+			s.syns(0, 1)
+			s.synAck()
+			s.wait(.001)
+			s.acked()
+			s.sends(packet.FlagACK, 1, request)
+			s.tracker.Ask(s.at)
+			s.wait(tt.waits)
+			s.has(kernel.Connection)
+			s.sends(packet.FlagACK, 1, request)
+			s.tracker.Ask(s.at)
+			s.wait(.003)
+			s.sends(packet.FlagACK|packet.FlagFIN, 1+request, 0)
+			s.wait(3)
+			s.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, s.isn+request+2)
+			s.has(kernel.OnlyListener)
+			require.Equal(t, just(tt.want), s.ends().Clients)
+		})
+	}
+}
+
+// Who was let in late, and says later that it closes, as a client of TLS does, was there by then: what had waited until it
+// was let in follows at once.
+func TestSaysThatItCloses(t *testing.T) {
+	const request, notify = 100, 31
+	for _, tt := range []struct {
+		name  string
+		after float64 // seconds after it was let in
+		want  outcome.Outcome
+	}{
+		{"at once", .003, outcome.Stalled},
+		{"later", .34, outcome.Delayed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := unheardScript(t, Options{}, 2, 1)
+			for _, wait := range []float64{.001, .3, .6, 1} {
+				s.wait(wait)
+				s.sends(packet.FlagACK, 1, request)
+				s.tracker.Ask(s.at)
+			}
+			s.wait(.001)
+			s.has(kernel.Connection)
+			s.sends(packet.FlagACK, 1, request)
+			s.tracker.Ask(s.at)
+			s.wait(tt.after)
+			s.late = true // what follows is read in one go
+			s.sends(packet.FlagACK, 1+request, notify)
+			s.sends(packet.FlagACK|packet.FlagFIN, 1+request+notify, 0)
+			s.wait(3)
+			s.out(packet.FlagRST|packet.FlagACK, serverISN+1, s.isn+request+notify+2)
+			s.has(kernel.OnlyListener)
+			require.Equal(t, just(tt.want), s.ends().Clients)
 		})
 	}
 }

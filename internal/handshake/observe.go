@@ -54,6 +54,9 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	}
 	e := t.endpoints.of(a)
 	all := a.has(overheard) || packet.InSubset(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
+	if a.sendsMore(s) && mark(a.first, at) > max(a.entered, a.lastIn)+t.finWithin(at, a) {
+		a.signs |= there
+	}
 	first := a.rtt == 0
 	ask := a.segment(at, s, all)
 	if first && a.rtt > 0 {

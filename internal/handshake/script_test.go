@@ -29,6 +29,7 @@ type script struct {
 	at      time.Duration
 	from    netip.AddrPort
 	isn     uint32
+	device  uint32
 	met     *kernel.Socket // what the kernel has for it
 	late    bool           // what is observed was sent some time ago: nothing is judged before
 }
@@ -40,7 +41,7 @@ func newScript(t *testing.T, o Options) *script {
 	}
 	tracker := NewTracker(o)
 	tracker.SetPorts([]uint16{port})
-	return &script{t: t, tracker: tracker, at: time.Second, from: netip.MustParseAddrPort("10.0.0.7:40000"), isn: clientISN, met: &met}
+	return &script{t: t, tracker: tracker, at: time.Second, from: netip.MustParseAddrPort("10.0.0.7:40000"), isn: clientISN, device: 2, met: &met}
 }
 
 // client is another client, on the same clock.
@@ -54,14 +55,14 @@ var server = netip.MustParseAddrPort("10.0.0.1:8080")
 
 func (s *script) in(flags uint8, seq, ack uint32) {
 	s.observe(packet.Segment{
-		Link: packet.Link{Incoming: true, Index: 2}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
+		Link: packet.Link{Incoming: true, Index: s.device}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(),
 		Dst: server.Addr().As16(), DstPort: port, Flags: flags, Seq: seq, Ack: ack,
 	})
 }
 
 func (s *script) out(flags uint8, seq, ack uint32) {
 	s.observe(packet.Segment{
-		Link: packet.Link{Outgoing: true, Index: 2}, Dst: s.from.Addr().As16(), DstPort: s.from.Port(),
+		Link: packet.Link{Outgoing: true, Index: s.device}, Dst: s.from.Addr().As16(), DstPort: s.from.Port(),
 		Src: server.Addr().As16(), SrcPort: port, Flags: flags, Seq: seq, Ack: ack,
 	})
 }
@@ -80,7 +81,15 @@ func (s *script) refused() {
 }
 func (s *script) synAck() { s.out(packet.FlagSYN|packet.FlagACK, serverISN, s.isn+1) }
 func (s *script) served() { s.in(packet.FlagACK, s.isn+100, serverISN+500) }
-func (s *script) acked()  { s.in(packet.FlagACK, s.isn+1, serverISN+1) }
+
+// sends plays a segment of the client: from is the number of its first byte, from 1.
+func (s *script) sends(flags uint8, from, payload int) {
+	s.observe(packet.Segment{
+		Link: packet.Link{Incoming: true, Index: s.device}, Src: s.from.Addr().As16(), SrcPort: s.from.Port(), Dst: server.Addr().As16(), DstPort: port,
+		Flags: flags, Seq: s.isn + uint32(from), Ack: serverISN + 1, Payload: payload,
+	})
+}
+func (s *script) acked() { s.in(packet.FlagACK, s.isn+1, serverISN+1) }
 
 // has says what the kernel has for the client from now on.
 func (s *script) has(met kernel.Socket) { *s.met = met }

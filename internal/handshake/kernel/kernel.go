@@ -71,5 +71,19 @@ type Found struct {
 	Sent, Received uint64        // bytes of data, of the server and of the client
 	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
 	ByBareACK      bool          // it was made by a segment without data, the client's answer to a SYN-ACK
-	There          bool          // the client is there: its own socket is known, as on the loopback, and open
+	Client         Client
 }
+
+// Client is what is known of the client's own socket, as on the loopback.
+type Client uint8
+
+const (
+	// ClientUnknown says that there is none, or of no use here.
+	ClientUnknown Client = iota
+	// ClientThere says that it is open.
+	ClientThere
+	// ClientShut says that its process has shut down its side, and has it still (FIN_WAIT1, FIN_WAIT2).
+	ClientShut
+	// ClientLeft says that its process has closed it, and the server does not know yet (FIN_WAIT1).
+	ClientLeft
+)

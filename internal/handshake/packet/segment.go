@@ -23,6 +23,9 @@ type Link struct {
 // show is known as the same.
 const Successor = 1 << 15
 
+// Loopback is the Index of the loopback, in each namespace (LOOPBACK_IFINDEX).
+const Loopback = 1
+
 // TCP's flags (RFC 9293, 3.1).
 const (
 	FlagFIN = 1 << iota

@@ -181,6 +181,30 @@ func shapes() map[string]shape {
 			clients: 300, patience: patience{connect: 6 * time.Second, read: 5 * time.Second, half: true}, cookies: 2, abort: true, orphans: 1,
 			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
 		},
+		"clients that end their side of kept connections": {
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 3 * time.Second, half: true, keep: time.Second}, cookies: 1, veth: true, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, KeepAlive: 2 * time.Second, ServiceTime: 300 * time.Millisecond},
+		},
+		"clients of HTTP 1.0 that end their side, by loopback": {
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 3 * time.Second, half: true, request: "GET / HTTP/1.0\r\n\r\n"}, cookies: 1, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
+		},
+		"clients that end their side within the request": {
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 3 * time.Second, half: true, request: "GET / HTTP/1.1\r\nHost: "}, cookies: 2, veth: true, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
+		},
+		"clients that say that they close": {
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 2 * time.Second, says: true}, cookies: 2, veth: true, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
+		},
+		"clients that end their side, and reset later": {
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 2 * time.Second, half: true, resets: true}, cookies: 1, veth: true, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
+		},
+		"clients that end their side, and reset later, by loopback": {
+			clients: 300, spread: 3 * time.Second, patience: patience{connect: 6 * time.Second, read: 2 * time.Second, half: true, resets: true}, cookies: 2, orphans: 1,
+			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
+		},
 		"clients that reset": {
 			clients: 300, patience: patience{connect: 6 * time.Second, read: 5 * time.Second, resets: true}, cookies: 1, veth: true, orphans: 1,
 			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},

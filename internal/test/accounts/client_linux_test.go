@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -51,7 +52,12 @@ type patience struct {
 	hold          time.Duration // a check does
 	half          bool          // they end their side behind the request (shutdown(2))
 	resets        bool          // who has no answer resets its connection (SO_LINGER 0), as a proxy does
+	says          bool          // who has no answer says so before it closes, as a client of TLS does
+	request       string        // that of HTTP/1.1 if empty
 }
+
+// closeNotify is the record in which a client of TLS 1.2 says that it closes.
+var closeNotify = append([]byte{21, 3, 3, 0, 26}, make([]byte, 26)...)
 
 // client is one that runs.
 type client struct {
@@ -148,6 +154,9 @@ func (c *crowd) over(k *client, how end) {
 	if info, err := unix.GetsockoptTCPInfo(k.fd, unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 		k.unacknowledged = k.connected > 0 && info.Unacked > 0
 	}
+	if c.waits.says && how == readTimeout {
+		_, _ = unix.Write(k.fd, closeNotify)
+	}
 	if c.waits.resets && how == readTimeout {
 		_ = unix.SetsockoptLinger(k.fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	}
@@ -235,7 +244,8 @@ func (c *crowd) connects(k *client) bool {
 	if c.waits.keep > 0 {
 		connection = "keep-alive"
 	}
-	if _, err := unix.Write(k.fd, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: "+connection+"\r\n\r\n")); err != nil {
+	request := cmp.Or(c.waits.request, "GET / HTTP/1.1\r\nHost: x\r\nConnection: "+connection+"\r\n\r\n")
+	if _, err := unix.Write(k.fd, []byte(request)); err != nil {
 		c.failed(k, err)
 		return false
 	}
