@@ -72,16 +72,18 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 // the last 10 s got no answer: 15 never got in, 25 gave up waiting inside".
 func noAnswer(c *model.Clients) string {
 	ended, ways, open := Ended(&c.ClientTotals), Ways(&c.ClientTotals), c.Trying()
-	who := phrase.Number(c.TurnedAway()) + " of " + phrase.Count(ended, "client") + " "
+	noun, from := Callers(c.Proxies)
+	who := phrase.Count(ended, noun)
 	switch {
 	case c.TurnedAway() < ended:
+		who = phrase.Number(c.TurnedAway()) + " of " + who
 	case open > 0 || ended == 1:
-		who = phrase.Count(ended, "client") + " "
 	case ended == 2:
-		who = "both clients "
+		who = "both " + noun + "s"
 	default:
-		who = "all " + phrase.Count(ended, "client") + " "
+		who = "all " + who
 	}
+	who += from + " "
 	out := who + "got no answer" + words.Within(c.Observed) + ": " + strings.Join(ways, ", ")
 	if _, how, _ := strings.Cut(ways[0], " "); len(ways) == 1 {
 		out = who + how
@@ -93,6 +95,18 @@ func noAnswer(c *model.Clients) string {
 		out += "; " + phrase.Number(open) + " more " + phrase.Verb(open, "is", "are") + " still trying"
 	}
 	return phrase.Capital(out) + unsure(c, true)
+}
+
+// Callers is what clients are called, and from where they come: where proxies are in front of nearly all it is
+// connections that are counted, not people. Addresses are in the JSON and on the screen only.
+func Callers(proxies []model.ClientSource) (noun, from string) {
+	switch len(proxies) {
+	case 0:
+		return "client", ""
+	case 1:
+		return "connection", ", mostly from one address,"
+	}
+	return "connection", ", mostly from " + phrase.Count(len(proxies), "address") + ","
 }
 
 // Ended are the clients that were turned away or answered: those let in are counted before they are answered,
@@ -171,7 +185,7 @@ func ClientsPhrase(c *model.Clients) string { return clientsWithin(c, 0) }
 // clientsWithin is the same with the time in which that was, in front. Who still tries does so now.
 func clientsWithin(c *model.Clients, during time.Duration) string {
 	var parts []string
-	noun := "client"
+	noun, _ := Callers(c.Proxies)
 	if c.Flood != nil {
 		noun = "attempt" // of whom, if of anybody, is not known
 	}

@@ -124,6 +124,11 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Equal(t, "one_source", v.Findings[1].Code)
 	require.Contains(t, v.Findings[1].Evidence, "Four of five clients or more (950) come from 2 addresses")
 	require.Contains(t, v.Findings[1].Evidence, "connections, not people")
+	c.Flood, c.Answers, c.Outcomes = nil, model.ClientAnswers{Known: true, Answered: 20}, [model.NumClientOutcomes]uint64{model.ClientStalled: 15, model.ClientGaveUp: 25}
+	require.Equal(t, "40 of 60 connections, mostly from 2 addresses, got no answer: 25 gave up connecting, 15 never got in", noAnswer(c))
+	require.Equal(t, "25 connections gave up connecting, 15 never got in", ClientsPhrase(c))
+	c.Proxies, c.Answers.Answered = c.Proxies[:1], 0
+	require.Equal(t, "All 40 connections, mostly from one address, got no answer: 25 gave up connecting, 15 never got in", noAnswer(c))
 	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")
 }
 

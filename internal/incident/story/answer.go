@@ -38,7 +38,8 @@ func (s *Story) what() string {
 	}
 	switch sum, packets, resets := &s.Summary, s.Counted.Packets(), s.Counted.QueueResets; {
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0 && sum.Undecided() > 0:
-		return "At least " + phrase.Count(*sum.TurnedAway, "client") + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more " + s.undecided() + "."
+		noun, from := s.callers()
+		return "At least " + phrase.Count(*sum.TurnedAway, noun) + from + " got no answer from" + at + end + " " + phrase.Number(sum.Undecided()) + " more " + s.undecided() + "."
 	case sum.TurnedAway != nil && *sum.TurnedAway > 0:
 		who, how := s.turnedAway()
 		return who + " got no answer from" + at + end + how
@@ -56,14 +57,23 @@ func (s *Story) what() string {
 // gave up waiting inside." Only the number is known where the counts of the last frame are not those of the summary.
 func (s *Story) turnedAway() (who, how string) {
 	n, c := *s.Summary.TurnedAway, s.Counted.Clients
-	who = phrase.Count(n, "client")
+	noun, from := s.callers()
+	who = phrase.Count(n, noun) + from
 	if c == nil || c.TurnedAway() != n {
 		return who, ""
 	}
 	if ended := diagnosis.Ended(c); ended > n {
-		who = phrase.Number(n) + " of " + phrase.Count(ended, "client")
+		who = phrase.Number(n) + " of " + phrase.Count(ended, noun) + from
 	}
 	return who, " " + phrase.Capital(strings.Join(diagnosis.Ways(c), ", ")) + "."
+}
+
+// callers is what clients are called, by what was known at the worst moment.
+func (s *Story) callers() (noun, from string) {
+	if l := s.Worst.Listener.Losses; l != nil && l.Clients != nil {
+		return diagnosis.Callers(l.Clients.Proxies)
+	}
+	return diagnosis.Callers(nil)
 }
 
 // undecided says until when some clients had no answer.

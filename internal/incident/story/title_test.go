@@ -67,6 +67,9 @@ func TestTitleIsOfTheWholeLength(t *testing.T) {
 	c.Outcomes = [model.NumClientOutcomes]uint64{model.ClientConnected: 26, model.ClientDelayed: 19, model.ClientStalled: 15}
 	c.LetIn, c.Answers = 45, model.ClientAnswers{Known: true, Answered: 20, Unanswered: 25}
 	require.Equal(t, "40 of 60 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 15 never got in, 25 gave up waiting inside.", s.Answer().What)
+	s.Worst.Listener.Losses = &model.Losses{Clients: &model.Clients{Proxies: []model.ClientSource{{Clients: 60}}}}
+	require.Equal(t, "40 of 60 connections, mostly from one address, got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 15 never got in, 25 gave up waiting inside.", s.Answer().What)
+	s.Worst.Listener.Losses = nil
 	*s.Summary.TurnedAway = 41
 	require.Equal(t, "41 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s.", s.Answer().What, "of which frame the counts are is not known")
 }
