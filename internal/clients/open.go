@@ -141,14 +141,14 @@ func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) kern
 	}
 	if device == packet.Loopback && (f.Received == 0 || met.State != sockdiag.Established) { // it may have left, and what it sent before is not taken
 		if own, err := t.sockets.Between(client, server, device); err == nil {
-			f.Client = ownEnd(&own)
+			f.Client = clientEnd(&own)
 		}
 	}
 	return f
 }
 
-// ownEnd is what a client's own socket says of it. One that its process has closed has no inode any more (sock_orphan).
-func ownEnd(own *sockdiag.Socket) kernel.Client {
+// clientEnd is what a client's own socket says of it. One that its process has closed has no inode any more (sock_orphan).
+func clientEnd(own *sockdiag.Socket) kernel.Client {
 	switch held := own.Inode != 0; {
 	case held && own.State == sockdiag.Established:
 		return kernel.ClientThere

@@ -57,7 +57,7 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 // moreToCome reports whether the packet with the first byte of a sampled client's answer may not have been read, as it is
 // the kernel that says that the byte was sent; or a SYN that was repeated before, which would be taken for another client's.
 func (t *Tracker) moreToCome(a *attempt) bool {
-	known := a.has(timed|awaited|received|finished|left|closed) || a.supposed() || t.unread.on
+	known := a.has(timed|awaited|received|finished|left|closed) || a.supposed() || t.unread.On
 	return !known && a.has(served) && (t.present >= a.first+synAckTimeout || packet.InSubset(a.clientPort, t.endpoints.of(a).port))
 }
 

@@ -65,7 +65,7 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 		t.present = max(t.present, t.clock())
 	}
 	from := mark(a.first, began) // the kernel answered between the two
-	a.ownEnd(from, f.Client)
+	a.clientEnd(from, f.Client)
 	switch f.Socket {
 	case kernel.Connection:
 		a.found(from, mark(a.first, t.present), &f)

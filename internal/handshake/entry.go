@@ -114,8 +114,8 @@ func (a *attempt) endsBehind(ended uint32) bool {
 	return a.spoke > 0 && a.spoke < spokeMost && ended <= uint32(a.spoke)+within
 }
 
-// ownEnd takes in what the client's own socket says: whether its FIN was that of a client which has left.
-func (a *attempt) ownEnd(now uint32, own kernel.Client) {
+// clientEnd takes in what the client's own socket says: whether its FIN was that of a client which has left.
+func (a *attempt) clientEnd(now uint32, own kernel.Client) {
 	switch {
 	case a.supposed() || a.has(late|left|closed):
 	case own == kernel.ClientShut && a.has(finished) && (a.has(inside) || !a.has(counted)):

@@ -20,7 +20,7 @@ func (t *Tracker) Observe(at time.Duration, s *packet.Segment) {
 		}
 	case packet.FlagRST, packet.FlagRST | packet.FlagACK:
 		if s.Outgoing {
-			t.unread.observedReset(at)
+			t.unread.ObservedReset(at)
 		}
 		t.reset(at, s)
 	case packet.FlagACK:
@@ -53,7 +53,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 		return
 	}
 	e := t.endpoints.of(a)
-	all := a.has(overheard) || packet.InSubset(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.from
+	all := a.has(overheard) || packet.InSubset(a.clientPort, e.port) && a.first+ms(a.lastReply) > t.unread.From
 	if a.sendsMore(s) && mark(a.first, at) > max(a.entered, a.lastIn)+t.finWithin(at, a) {
 		a.signs |= there
 	}
@@ -143,8 +143,8 @@ func (t *Tracker) syn(at time.Duration, s *packet.Segment) {
 		a.unknown = inc(a.unknown)
 	}
 	deadline := a.syn(at)
-	if t.unread.at(at) {
-		t.unread.doubt = true
+	if t.unread.At(at) {
+		t.unread.Doubt = true
 		deadline = a.heard(at)
 	}
 	t.restage(a)
@@ -167,7 +167,7 @@ func (t *Tracker) begin(at time.Duration, k *key, s *packet.Segment) {
 		a.first, a.syns = first, 1
 	}
 	deadline := a.syn(at)
-	if t.unread.at(at) {
+	if t.unread.At(at) {
 		deadline = a.heard(at)
 		t.latest = i
 	}
@@ -195,7 +195,7 @@ func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 	if s.Ack-a.isn-1 >= maxSYNData {
 		return // of an earlier connection
 	}
-	if t.unread.moved.Drops > 0 {
+	if t.unread.Moved.Drops > 0 {
 		t.ignored(a)
 	}
 	deadline := a.reply(at, s.Seq, t.wide && at >= t.widened)

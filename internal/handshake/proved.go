@@ -26,7 +26,7 @@ func (t *Tracker) proveByACK(at time.Duration, i int32, s *packet.Segment) {
 	}
 	t.restage(a)
 	t.endpoints.of(a).letIn = true
-	if t.unread.on && t.proved.Add(at, a) {
+	if t.unread.On && t.proved.Add(at, a) {
 		t.table.remove(i)
 		return
 	}

@@ -70,7 +70,7 @@ type Tracker struct {
 	narrowed time.Duration // when wide was last ended
 	widened  time.Duration // when it last began
 	foreign  uint64
-	unread   unread
+	unread   kernel.Unread
 	resetAt  time.Duration // when the server last sent a RST to an open attempt
 	latest   int32         // attempt whose SYN-ACK is not read, or none
 }
@@ -166,11 +166,11 @@ func (t *Tracker) Advance(at time.Duration) {
 	t.now = max(t.now, at)
 	t.Ask(at)
 	t.probe()
-	if t.unread.due && at >= max(t.unread.to, t.unread.until) {
-		t.unread.due = false
+	if t.unread.Due && at >= max(t.unread.To, t.unread.Until) {
+		t.unread.Due = false
 		t.settle(at)
 	}
-	t.proved.Due(min(at, t.unread.calmTo), func(a *attempt) { t.proven(at, a) })
+	t.proved.Due(min(at, t.unread.CalmTo), func(a *attempt) { t.proven(at, a) })
 	t.table.due(at, func(a *attempt) (deadline time.Duration) { return t.end(at, a) })
 	t.ended.Advance(at)
 	t.comeDown(at)
@@ -178,11 +178,11 @@ func (t *Tracker) Advance(at time.Duration) {
 
 // end counts an attempt whose time is over, or returns when it will be.
 func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
-	if deadline := a.undropped(); t.unread.due && deadline > at {
+	if deadline := a.undropped(); t.unread.Due && deadline > at {
 		return deadline
 	}
 	if a.unread() {
-		switch deadline = t.resolve(at, a, t.ask(a).Socket, t.unread.moved.Killed > 0); {
+		switch deadline = t.resolve(at, a, t.ask(a).Socket, t.unread.Moved.Killed > 0); {
 		case deadline == never:
 			t.lose(a)
 			return 0

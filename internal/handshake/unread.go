@@ -16,8 +16,6 @@ const Lag = 250 * time.Millisecond
 // While packets that leave are not read, a client is known to have been let in by what it
 // sends itself: its FIN, or a RST within its connection. Of the others the kernel is asked.
 const (
-	// unreadMargin is how long before that a SYN may have come whose SYN-ACK was not read.
-	unreadMargin = 10 * time.Millisecond
 	// unreadPatience is when the kernel is asked about a client that has sent nothing
 	// since: by then it has repeated a SYN-ACK that was not answered.
 	unreadPatience = synAckTimeout + slack
@@ -33,32 +31,14 @@ const (
 	maxUpload = 1 << 31
 )
 
-// unread is the latest time in which packets that leave were not read.
-type unread struct {
-	on       bool
-	from, to time.Duration
-	moved    kernel.Counters // since the latest Count up to which they were calm; RSTs that no client accounts for
-	since    time.Duration   // when that Count ended
-	until    time.Duration   // when the one after it began
-	calmTo   time.Duration   // when the counters were last read, and had not moved; without end if not on
-	calm     bool            // moved has not at all
-	due      bool            // what is open since then has yet to be settled
-	doubt    bool            // the counters are calm and a client is not
-	distrust bool            // of the counters, or of what the kernel is asked
-}
-
-func (u *unread) at(at time.Duration) bool {
-	return at >= u.from-unreadMargin && (u.on || u.from < u.to && at <= u.to)
-}
-
 // StopOutgoing says that packets which leave are not observed from now on, nor those that
 // come from the ports by the loopback.
 func (t *Tracker) StopOutgoing(at time.Duration) {
-	t.unread = unread{on: true, from: at, calmTo: at}
+	t.unread = kernel.Unread{On: true, From: at, CalmTo: at}
 }
 
 // Calm says that the counters had not moved when they were read, then.
-func (t *Tracker) Calm(at time.Duration) { t.unread.calmTo = at }
+func (t *Tracker) Calm(at time.Duration) { t.unread.CalmTo = at }
 
 // LetIn reports whether all whose SYN came by then are known to have been let in. About the
 // others the kernel is asked, when what they sent by then has been read.
@@ -83,38 +63,31 @@ func (t *Tracker) ResetSince(at time.Duration) bool { return t.resetAt > 0 && t.
 func (t *Tracker) ResumeOutgoing(at time.Duration, base, now kernel.Count) {
 	t.comeBack()
 	moved := now.Sub(base.Counters)
-	t.unread = unread{
-		from: t.unread.from, to: at, calmTo: math.MaxInt64,
-		moved: moved, since: base.Ended, until: now.Began, calm: moved.Calm(), due: true,
+	t.unread = kernel.Unread{
+		From: t.unread.From, To: at, CalmTo: math.MaxInt64,
+		Moved: moved, Since: base.Ended, Until: now.Began, Calm: moved.Calm(), Due: true,
 	}
 	if moved.Cookies > 0 {
 		t.proofs.cookies.Mark(base.Began, now.Ended)
 	}
 }
 
-// observedReset takes in a RST that the counters include, and that was read.
-func (u *unread) observedReset(at time.Duration) {
-	if u.due && at > u.to && at <= u.until && u.moved.Resets > 0 {
-		u.moved.Resets--
-	}
-}
-
 // Doubtful reports whether outgoing packets should be observed again, whatever the
 // counters show.
-func (t *Tracker) Doubtful() bool { return t.unread.doubt }
+func (t *Tracker) Doubtful() bool { return t.unread.Doubt }
 
 // Settled reports whether it is known what became of all clients of the time when
 // outgoing packets were not observed.
 func (t *Tracker) Settled() bool {
-	return !t.unread.on && (t.unread.to == 0 || t.now >= t.unread.to+unreadPatience+slack)
+	return !t.unread.On && (t.unread.To == 0 || t.now >= t.unread.To+unreadPatience+slack)
 }
 
 // Distrust reports whether a client was not answered that no counter knows of:
 // netfilter drops some, or the kernel is asked for other addresses than it uses.
-func (t *Tracker) Distrust() bool { return t.unread.distrust }
+func (t *Tracker) Distrust() bool { return t.unread.Distrust }
 
 // Trust forgets it.
-func (t *Tracker) Trust() { t.unread.distrust = false }
+func (t *Tracker) Trust() { t.unread.Distrust = false }
 
 // other is a client whose SYN-ACK was not read, and that has no connection.
 type other struct {
@@ -143,7 +116,7 @@ func (t *Tracker) settle(at time.Duration) {
 				others = append(others, other{i, a.first, met, false})
 			}
 		}
-		if a.has(answered) && a.first > t.unread.since && a.first <= t.unread.to {
+		if a.has(answered) && a.first > t.unread.Since && a.first <= t.unread.To {
 			letIn++
 		}
 	})
@@ -162,12 +135,12 @@ func (t *Tracker) settle(at time.Duration) {
 	})
 	// More were let in, and killed: where nothing listens any more, before the others were
 	// refused.
-	more := t.unread.moved.Opened - min(letIn, t.unread.moved.Opened)
-	t.unread.moved.Opened = more
+	more := t.unread.Moved.Opened - min(letIn, t.unread.Moved.Opened)
+	t.unread.Moved.Opened = more
 	earlier := make(map[uint16]uint64) // by endpoint
 	for _, o := range others {
 		a := t.table.at(o.i)
-		killed := t.unread.moved.Killed > 0 && (o.met != kernel.NoSocket || earlier[a.endpoint] < more)
+		killed := t.unread.Moved.Killed > 0 && (o.met != kernel.NoSocket || earlier[a.endpoint] < more)
 		earlier[a.endpoint]++
 		if deadline := t.resolve(at, a, o.met, killed); deadline != never {
 			t.table.move(o.i, deadline)
@@ -180,7 +153,7 @@ func (t *Tracker) settle(at time.Duration) {
 // probe asks about the latest client, so that the kernel is seen to know a port's clients
 // by the addresses in the packets before that matters.
 func (t *Tracker) probe() {
-	if !t.unread.on || t.latest == none || t.latest >= t.table.used {
+	if !t.unread.On || t.latest == none || t.latest >= t.table.used {
 		return
 	}
 	if a := t.table.at(t.latest); a.unread() && !t.endpoints.of(a).trusted {
@@ -210,38 +183,38 @@ func (t *Tracker) resolve(at time.Duration, a *attempt, met kernel.Socket, kille
 		return a.supposeRepeated(at)
 	case met == kernel.SocketUnknown:
 		return never
-	case t.unread.on && !a.has(missing):
+	case t.unread.On && !a.has(missing):
 		a.signs |= missing
 		return at + missingPatience
-	case t.unread.on: // the counters have yet to be read
-		t.unread.doubt = true
+	case t.unread.On: // the counters have yet to be read
+		t.unread.Doubt = true
 		return at + doubtPatience
 	}
-	t.unread.distrust = t.unread.distrust || t.unread.calm
+	t.unread.Distrust = t.unread.Distrust || t.unread.Calm
 	patience := a.patience()
 	if a.replaced() {
 		patience = 0
 	}
-	switch t.unread.fate(e, a, met, killed) {
-	case fateDropped:
+	switch t.unread.Fate(kernel.Case{Trusted: e.trusted, LetIn: e.letIn, Single: a.syns == 1, Met: met, Killed: killed}) {
+	case kernel.FateDropped:
 		a.signs &^= whileUnread
 		t.ignored(a)
 		return lastSYN + patience
-	case fateCookie:
+	case kernel.FateCookie:
 		a.suppose()
 		return lastSYN + unreadPatience
-	case fateLetIn:
+	case kernel.FateLetIn:
 		if quiet := lastSYN + unreadPatience; at < quiet {
 			return quiet // else it repeats its SYN
 		}
-		t.unread.moved.Opened--
-		t.unread.moved.Resets--
+		t.unread.Moved.Opened--
+		t.unread.Moved.Resets--
 		a.suppose()
 		a.signs |= answered | closed
 		a.enter(a.entry(), false)
 		return at
-	case fateRefused:
-		t.unread.moved.Resets--
+	case kernel.FateRefused:
+		t.unread.Moved.Resets--
 		a.signs = a.signs&^(whileUnread|owed) | refusal
 		return lastSYN + patience
 	}
@@ -266,43 +239,4 @@ func (t *Tracker) forget(i int32) {
 func (t *Tracker) lose(a *attempt) {
 	t.drop(a)
 	t.endpoints.of(a).account.Untracked(1)
-}
-
-// fate is what may have happened to a client without a connection whose answer was not
-// read.
-type fate uint8
-
-const (
-	fateUnknown fate = iota
-	fateDropped      // its SYN was dropped
-	fateCookie       // its SYN was dropped, or answered with a cookie
-	fateRefused
-	fateLetIn // the server ended its connection, and sent a RST after its FIN
-)
-
-// fate follows from what the kernel has, and from what the counters of that time have
-// moved by. moved.Resets are those that no client accounts for, as moved.Opened once all are settled.
-func (u *unread) fate(e *endpoint, a *attempt, met kernel.Socket, killed bool) fate {
-	moved := &u.moved
-	switch {
-	case moved.Resets > 0 && met == kernel.NoSocket && (!e.letIn || e.trusted && moved.Drops == 0 && !killed):
-		return fateRefused
-	case !e.trusted && e.letIn:
-		return fateUnknown // it may have a connection, by other addresses
-	case moved.Resets > 0 && (e.letIn && (met == kernel.NoSocket || killed) || moved.Aborted > 0):
-		return fateUnknown // it may have been let in and reset
-	case !u.due && u.closedUnread(a, met):
-		return fateLetIn
-	case moved.Cookies > 0:
-		return fateCookie
-	}
-	return fateDropped
-}
-
-// closedUnread reports whether an attempt's connection was one that the server closed with bytes that it had not read,
-// behind a FIN: that RST is none of those that end an established connection (EstabResets). Nothing was dropped, more
-// were let in than is known of, and the client repeats no SYN.
-func (u *unread) closedUnread(a *attempt, met kernel.Socket) bool {
-	m := &u.moved
-	return met == kernel.OnlyListener && a.syns == 1 && m.Opened > 0 && m.Resets > 0 && m.Drops == 0 && m.Cookies == 0 && m.Killed == 0
 }
