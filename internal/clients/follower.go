@@ -35,7 +35,7 @@ type Tap interface {
 // Where is a namespace to tap.
 type Where struct {
 	NetNS         uint64
-	PID           int // a process in it, 0 if none is known
+	PIDs          []int // processes that were in it
 	Ports         []uint16
 	Listened      []netip.AddrPort
 	SynAckRetries int  // its net.ipv4.tcp_synack_retries, 0 if not known, -1 for none
@@ -248,8 +248,8 @@ func wantedOf(s *model.Snapshot) []Where {
 		if l.Listening() {
 			w.Listened = append(w.Listened, l.ID.Address)
 		}
-		if l.Process != nil && w.PID == 0 {
-			w.PID = l.Process.PID
+		if l.Process != nil && !slices.Contains(w.PIDs, l.Process.PID) {
+			w.PIDs = append(w.PIDs, l.Process.PID)
 		}
 	}
 	for _, t := range s.Targets {
@@ -259,7 +259,9 @@ func wantedOf(s *model.Snapshot) []Where {
 	for i := range s.NetNS {
 		if w := byID[s.NetNS[i].ID]; w != nil {
 			w.SynAckRetries = synAckRetries(&s.NetNS[i])
-			w.PID = cmp.Or(w.PID, s.NetNS[i].PID) // where no listener's process may be read
+			if pid := s.NetNS[i].PID; pid != 0 && !slices.Contains(w.PIDs, pid) { // where no listener's process may be read
+				w.PIDs = append(w.PIDs, pid)
+			}
 		}
 	}
 	out := make([]Where, 0, len(byID))

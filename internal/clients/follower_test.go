@@ -464,15 +464,18 @@ func TestAccountsByChurn(t *testing.T) {
 
 // Where no listener's process may be read, the namespace is entered by the process by which it was found.
 func TestEntersByTheProcessThatIsKnown(t *testing.T) {
-	for _, c := range []struct{ found, process, want int }{{7, 0, 7}, {7, 9, 9}, {0, 9, 9}} {
+	for _, c := range []struct {
+		found, process int
+		want           []int
+	}{{7, 0, []int{7}}, {7, 9, []int{9, 7}}, {0, 9, []int{9}}, {9, 9, []int{9}}} {
 		l := listener("[::]:8080")
 		if c.process != 0 {
 			l.Process = &model.Process{PID: c.process}
 		}
 		snapshot := &model.Snapshot{Listeners: []model.Listener{l}, NetNS: []model.NetNS{{ID: netns, PID: c.found}}}
-		var by int
+		var by []int
 		f := clients.NewFollower(clients.Auto, source{&snapshot}, func(w clients.Where) (clients.Tap, error) {
-			by = w.PID
+			by = w.PIDs
 			return nil, fs.ErrPermission
 		})
 		require.NoError(t, f.Tend(snapshot))

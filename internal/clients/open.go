@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
@@ -25,43 +26,44 @@ import (
 func NewOpener(mount string, proc hostproc.FS) Opener {
 	shared := room.NewShared()
 	return func(w Where) (Tap, error) {
-		pid, err := within(w.NetNS, w.PID)
+		ns, err := enter(mount, w)
 		if err != nil {
 			return nil, err
-		}
-		ns, err := netns.Open(netns.Path(mount, pid))
-		if err != nil {
-			return nil, err
-		}
-		if uint64(ns.ID()) != w.NetNS {
-			return nil, errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
 		}
 		t := &namespaceTap{ns: ns, proc: proc, shared: shared}
-		if t.listen, err = netstat.OpenListenCounters(proc, pid); err == nil {
-			t.counters, err = netstat.OpenHandshakeCounters(proc, pid)
-		}
-		if err == nil {
-			err = t.open(w)
-		}
-		if err != nil {
+		t.listened.Store(&w.Listened)
+		if err := t.open(w); err != nil {
 			return nil, errors.Join(err, t.release())
 		}
 		return t, nil
 	}
 }
 
-// within is a process in the namespace: this one, if it is there itself.
-func within(id uint64, pid int) (int, error) {
+// enter opens the namespace by this process, if it is there itself, or by the first that is. Who has a listener in a
+// namespace may have left it: an unprivileged process for one of its own.
+func enter(mount string, w Where) (*netns.Namespace, error) {
 	here, err := netns.Current()
-	switch {
-	case err != nil:
-		return 0, err
-	case uint64(here) == id:
-		return os.Getpid(), nil
-	case pid == 0:
-		return 0, fmt.Errorf("clients: no process is known in network namespace %d", id)
+	if err != nil {
+		return nil, err
 	}
-	return pid, nil
+	pids := w.PIDs
+	if uint64(here) == w.NetNS {
+		pids = []int{os.Getpid()}
+	}
+	first := fmt.Errorf("clients: no process is known in network namespace %d", w.NetNS)
+	for i, pid := range pids {
+		ns, err := netns.Open(netns.Path(mount, pid))
+		if err == nil && uint64(ns.ID()) == w.NetNS {
+			return ns, nil
+		}
+		if err == nil {
+			err = errors.Join(fmt.Errorf("clients: process %d has left network namespace %d", pid, w.NetNS), ns.Close())
+		}
+		if i == 0 {
+			first = err
+		}
+	}
+	return nil, first
 }
 
 // namespaceTap is a tap with what it asks about its namespace.
@@ -72,6 +74,7 @@ type namespaceTap struct {
 	shared   *room.Shared
 	listen   *netstat.ListenCountersFile
 	counters *netstat.HandshakeCountersFile
+	listened atomic.Pointer[[]netip.AddrPort] // of what is watched
 
 	asking  sync.Mutex
 	sockets *sockdiag.Conn // nil before it is needed
@@ -81,7 +84,13 @@ type namespaceTap struct {
 }
 
 func (t *namespaceTap) open(w Where) error {
-	return t.ns.Do(func() (err error) {
+	return t.ns.Do(func() (err error) { // from inside: a process may leave at any moment
+		if t.listen, err = netstat.OpenListenCounters(t.proc, hostproc.CallingThread); err != nil {
+			return err
+		}
+		if t.counters, err = netstat.OpenHandshakeCounters(t.proc, hostproc.CallingThread); err != nil {
+			return err
+		}
 		t.Tap, err = tap.Open(tap.Options{
 			Options: handshake.Options{SynAckRetries: w.SynAckRetries, Shared: t.shared, Socket: t.socket, Judged: w.Judged}, Ports: w.Ports,
 			Counters: t.count, Trouble: t.trouble, Dropped: t.dropped, Addresses: t.addresses, Inside: t.inside(w), Calm: w.Calm,
@@ -245,7 +254,13 @@ func (t *namespaceTap) dial() bool {
 	return true
 }
 
-// addresses are the namespace's own, and those that are listened on though they are not there (any more): whoever asks
+// SetListened implements Tap.
+func (t *namespaceTap) SetListened(at []netip.AddrPort) {
+	t.listened.Store(&at)
+	t.Tap.SetListened(at)
+}
+
+// addresses are the namespace's own, and those of watched listeners that are not there (any more): whoever asks
 // them gets no answer, unless his packets are passed on to another machine that has them.
 func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
 	var forwards4, forwards6 bool
@@ -256,18 +271,14 @@ func (t *namespaceTap) addresses() (out []netip.Prefix, err error) {
 	}); err != nil {
 		return out, err
 	}
-	_ = t.listening(func(l *sockdiag.Listener) error { // without them, its own are followed
-		a := l.Address().Addr()
-		if forwards := a.Is4() && forwards4 || a.Is6() && forwards6; !forwards && a.IsGlobalUnicast() && len(out) < mostAddresses {
+	for _, l := range *t.listened.Load() {
+		a := l.Addr()
+		if forwards := a.Is4() && forwards4 || a.Is6() && forwards6; !forwards && a.IsGlobalUnicast() {
 			out = append(out, netip.PrefixFrom(a, a.BitLen()))
 		}
-		return nil
-	})
+	}
 	return out, nil
 }
-
-// mostAddresses bounds those of a namespace: IP_FREEBIND lets anybody listen on any.
-const mostAddresses = 4096
 
 // Close ends the tap and lets the namespace go.
 func (t *namespaceTap) Close() error { return errors.Join(t.Tap.Close(), t.release()) }

@@ -112,10 +112,7 @@ func TestFollowsAMissingAddress(t *testing.T) {
 	require.NoError(t, err)
 	tap := &namespaceTap{ns: ns, proc: hostfs.Real(t)}
 	defer func() { require.NoError(t, tap.release()) }()
-	server.Do(func() {
-		nettest.Listen(t, nettest.ListenOptions{Address: missing.String() + ":0", Backlog: 1})
-		nettest.Listen(t, nettest.ListenOptions{Address: "0.0.0.0:0", Backlog: 1})
-	})
+	tap.listened.Store(&[]netip.AddrPort{netip.AddrPortFrom(missing, 8080), netip.MustParseAddrPort("0.0.0.0:8081")})
 	for forwards, followed := range map[string]bool{"0": true, "1": false} {
 		server.Sysctl(t, "net.ipv4.ip_forward", forwards)
 		got, err := tap.addresses()
@@ -124,4 +121,37 @@ func TestFollowsAMissingAddress(t *testing.T) {
 		require.Equal(t, followed, slices.Contains(got, single), "ip_forward %s: %v", forwards, got)
 		require.NotContains(t, got, netip.MustParsePrefix("0.0.0.0/32"))
 	}
+}
+
+// Who has a listener in a namespace may have left it for one of his own, which takes no rights. It is entered by another's process.
+func TestEntersByWhoIsThere(t *testing.T) {
+	nettest.Root(t)
+	shared, elsewhere := nettest.Namespace(t), nettest.Namespace(t)
+	start := func(ns *nettest.NS) int {
+		cmd := ns.Command("sleep", "600")
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() })
+		return cmd.Process.Pid
+	}
+	left, there := start(elsewhere), start(shared)
+	ns, err := netns.Open(shared.Path())
+	require.NoError(t, err)
+	w := Where{NetNS: uint64(ns.ID()), Ports: []uint16{8080}}
+	require.NoError(t, ns.Close())
+	open := NewOpener("/proc", hostfs.Real(t))
+	for _, pids := range [][]int{{there}, {left, there}} {
+		w.PIDs = pids
+		var tap Tap
+		require.Eventually(t, func() bool { // nsenter is there before it has entered
+			tap, err = open(w)
+			return err == nil
+		}, time.Minute, 10*time.Millisecond, "%v", err)
+		require.NoError(t, tap.Close())
+	}
+	w.PIDs = []int{left, 0}
+	_, err = open(w)
+	require.ErrorContains(t, err, "has left")
+	w.PIDs = nil
+	_, err = open(w)
+	require.ErrorContains(t, err, "no process is known")
 }

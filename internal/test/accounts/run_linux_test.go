@@ -244,7 +244,7 @@ func openTap(t testing.TB, ns *nettest.NS, judged func(outcome.Judged), ports ..
 	defer here.Close()
 	var tap clients.Tap
 	require.Eventually(t, func() bool { // once nsenter has moved
-		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PID: sleeper.Process.Pid, Ports: ports, Judged: judged})
+		tap, err = clients.NewOpener("/proc", fs)(clients.Where{NetNS: uint64(here.ID()), PIDs: []int{sleeper.Process.Pid}, Ports: ports, Judged: judged})
 		return err == nil
 	}, time.Minute, time.Millisecond, "%v", err)
 	t.Cleanup(func() { _ = tap.Close() })

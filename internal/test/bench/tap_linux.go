@@ -132,5 +132,5 @@ func openTap(port uint16, calm bool) (clients.Tap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clients.NewOpener("/proc", proc)(clients.Where{NetNS: uint64(id), PID: os.Getpid(), Ports: []uint16{port}, Calm: calm})
+	return clients.NewOpener("/proc", proc)(clients.Where{NetNS: uint64(id), PIDs: []int{os.Getpid()}, Ports: []uint16{port}, Calm: calm})
 }
