@@ -35,6 +35,7 @@ func (u *Unread) ObservedReset(at time.Duration) {
 // read.
 type Fate uint8
 
+// The fates.
 const (
 	FateUnknown Fate = iota
 	FateDropped      // its SYN was dropped
