@@ -82,6 +82,45 @@ func TestPackagesStaySmall(t *testing.T) {
 	}
 }
 
+// TestTheMap: each package has its row in CONTRIBUTING.md, or its name in that of the folder above it.
+func TestTheMap(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	require.NoError(t, err)
+	rows := make(map[string]string)
+	for _, m := range regexp.MustCompile("(?m)^\\| `((?:cmd|internal)/[^`]*)` \\| (.*) \\|$").FindAllStringSubmatch(string(page), -1) {
+		require.DirExists(t, filepath.Join(root, m[1]))
+		rows[m[1]] = m[2]
+	}
+	require.Greater(t, len(rows), 60)
+	for _, top := range []string{"cmd", "internal"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
+			name, _ := filepath.Rel(root, path)
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return filepath.SkipDir
+			case !d.IsDir() || !hasSources(path):
+				return nil
+			}
+			in := name
+			for rows[in] == "" && in != "." {
+				in = filepath.Dir(in)
+			}
+			within, _ := filepath.Rel(in, name)
+			named := strings.Contains(rows[in], "`"+within+"`") || strings.Contains(rows[in], "`"+d.Name()+"`")
+			require.True(t, in == name || named, "the map has no %s", name)
+			return nil
+		}))
+	}
+}
+
+// hasSources reports whether a folder is a package.
+func hasSources(folder string) bool {
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	return err == nil && len(files) > 0
+}
+
 // TestTopLevel: nothing that a build leaves lies beside the sources; what is built goes
 // to bin, dist and .cache, which are ignored.
 func TestTopLevel(t *testing.T) {
