@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -100,8 +101,11 @@ func childProbe(mount, arg string) error {
 	if countersErr == nil {
 		_ = counters.Close()
 	}
-	_, sockstatErr := netstat.Sockstat(fs, pid)
-	_, delayErr := threads.RunDelay(fs, pid)
+	sockstat, sockstatErr := netstat.OpenSockstat(fs, pid)
+	if sockstatErr == nil {
+		_ = sockstat.Close()
+	}
+	_, delayErr := threads.NewRunDelayCounter(fs, pid, &threads.Load{}).Read(time.Now())
 	_, cgroupErr := cgroup.Of(fs, pid)
 	_, jvmErr := hsperf.Read(fs, pid)
 	_, openErr := fs.OpenRegular(pid, "/etc/hostname")

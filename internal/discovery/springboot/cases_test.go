@@ -155,7 +155,7 @@ func compareCase(t *testing.T, p launch.Process, names []string, want map[string
 		require.NotEmpty(t, append(e.Unavailable(), s.Unavailable...), "Spring Boot failed with %s", why)
 		return
 	}
-	require.Equal(t, want["profiles"], strings.Join(e.Profiles(), ","), "profiles")
+	require.Equal(t, want["profiles"], strings.Join(e.profiles, ","), "profiles")
 	for _, name := range names {
 		got, ok, err := e.Get(name)
 		if want["error "+name] != "" {

@@ -156,8 +156,5 @@ func (e *Environment) Server() string { return e.server }
 // Kind is how the application was started.
 func (e *Environment) Kind() classpath.Kind { return e.kind }
 
-// Profiles are the active profiles in their order, or the default ones.
-func (e *Environment) Profiles() []string { return slices.Clone(e.profiles) }
-
 // Unavailable names what could not be read or known.
 func (e *Environment) Unavailable() []model.Unavailable { return slices.Clone(e.unavailable) }

@@ -111,17 +111,27 @@ func TestListenCountersFileChanges(t *testing.T) {
 	require.Equal(t, ListenCounters{ListenOverflows: 3, ListenDrops: 4}, c, "left alone")
 }
 
+// sockstat reads them once.
+func sockstat(fs hostproc.FS, pid int) (map[string]int, error) {
+	f, err := OpenSockstat(fs, pid)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return f.Read()
+}
+
 func TestSockstat(t *testing.T) {
 	fs := hostfs.Real(t)
 	tid := proctest.MoveToNetNS(t)
-	stat, err := Sockstat(fs, tid)
+	stat, err := sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Zero(t, stat["inuse"])
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	defer func() { _ = unix.Close(fd) }()
 	require.NoError(t, unix.Listen(fd, 1))
-	stat, err = Sockstat(fs, tid)
+	stat, err = sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Equal(t, 1, stat["inuse"])
 	for _, name := range []string{"orphan", "tw", "alloc", "mem"} {
@@ -131,7 +141,7 @@ func TestSockstat(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = unix.Close(fd6) }()
 	require.NoError(t, unix.Listen(fd6, 1))
-	stat, err = Sockstat(fs, tid)
+	stat, err = sockstat(fs, tid)
 	require.NoError(t, err)
 	require.Equal(t, 2, stat["inuse"], "sockets of both families")
 }
@@ -151,7 +161,7 @@ func TestFilesStayTheNamespaces(t *testing.T) {
 	stat, err := inside.Read()
 	require.NoError(t, err)
 	require.Equal(t, 1, stat["inuse"])
-	stat, err = Sockstat(fs, hostproc.CallingThread)
+	stat, err = sockstat(fs, hostproc.CallingThread)
 	require.NoError(t, err)
 	require.Zero(t, stat["inuse"], "where the thread is now")
 }
@@ -187,14 +197,14 @@ func FuzzParseSockstat(f *testing.F) {
 
 func TestSockstatWithoutIPv6(t *testing.T) {
 	fs := hostfs.At(t, proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nTCP: inuse 4 orphan 0 tw 1 alloc 9 mem 2\n"}))
-	stat, err := Sockstat(fs, 7)
+	stat, err := sockstat(fs, 7)
 	require.NoError(t, err)
 	require.Equal(t, 4, stat["inuse"])
 }
 
 func TestSockstatWithoutTCP(t *testing.T) {
 	fs := hostfs.At(t, proctest.Fake(t, map[string]string{"7/net/sockstat": "sockets: used 3\nUDP: inuse 1 mem 2\n"}))
-	_, err := Sockstat(fs, 7)
+	_, err := sockstat(fs, 7)
 	require.ErrorIs(t, err, hostproc.ErrMalformed)
 }
 

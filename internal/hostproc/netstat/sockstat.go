@@ -32,16 +32,6 @@ func OpenSockstat(fs hostproc.FS, pid int) (*SockstatFile, error) {
 	return f, nil
 }
 
-// Sockstat reads them once.
-func Sockstat(fs hostproc.FS, pid int) (map[string]int, error) {
-	f, err := OpenSockstat(fs, pid)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return f.Read()
-}
-
 // Read takes the TCP sockets of the namespace: "inuse", "orphan", "tw", and, of
 // the whole machine, "alloc" and "mem" (in pages). "inuse" includes the AF_INET6
 // sockets, which sockstat6 has alone (tcpv6_prot; a JVM's are all of them,

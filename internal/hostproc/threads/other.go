@@ -2,14 +2,7 @@
 
 package threads
 
-import (
-	"time"
-
-	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-)
-
-// RunDelay is for Linux only.
-func RunDelay(hostproc.FS, int) (time.Duration, error) { return 0, hostproc.ErrNotSupported }
+import "github.com/tcpdiag/tcpdiag/internal/hostproc"
 
 func eachSchedule(hostproc.FS, int, func(tid int, s schedule)) error {
 	return hostproc.ErrNotSupported

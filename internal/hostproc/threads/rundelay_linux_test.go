@@ -15,10 +15,16 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
+// runDelay sums what the present threads have waited.
+func runDelay(fs hostproc.FS, pid int) (sum time.Duration, err error) {
+	err = eachSchedule(fs, pid, func(_ int, s schedule) { sum += s.delay })
+	return sum, err
+}
+
 func TestRunDelay(t *testing.T) {
 	fs := hostfs.Real(t)
 	c := proctest.Start(t, "threads", "a,b")
-	got, err := RunDelay(fs, c.PID())
+	got, err := runDelay(fs, c.PID())
 	require.NoError(t, err)
 	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(c.PID()), "task/*/schedstat"))
 	require.NoError(t, err)
@@ -31,7 +37,7 @@ func TestRunDelay(t *testing.T) {
 		require.NoError(t, err)
 		want += s.delay
 	}
-	after, err := RunDelay(fs, c.PID())
+	after, err := runDelay(fs, c.PID())
 	require.NoError(t, err)
 	require.Positive(t, got)
 	require.LessOrEqual(t, got, want, "no thread ends")
@@ -106,7 +112,7 @@ func TestRunDelayNotSupported(t *testing.T) {
 		"7/stat":        captureStat,
 	})
 	fs := hostfs.At(t, dir)
-	_, err := RunDelay(fs, 7)
+	_, err := runDelay(fs, 7)
 	require.ErrorIs(t, err, hostproc.ErrNotSupported, "a kernel without schedstat")
 }
 
