@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -129,7 +128,7 @@ func (j *judge) why(v model.Verdict) string {
 		_, numbers := j.okState()
 		return phrase.Capital(numbers) + "."
 	case j.s.OnlyElsewhere():
-		return phrase.Sprintf("Nothing listens on it here; %s.", causes.ElsewhereFact(j.s))
+		return phrase.Sprintf("Nothing listens on it here; %s.", words.ElsewhereFact(j.s))
 	case j.onlyStands(v):
 		return j.whyStands()
 	case v.Status <= model.StatusWarning:
@@ -159,7 +158,7 @@ func (j *judge) why(v model.Verdict) string {
 	because := j.because(v)
 	switch v.Cause {
 	case model.CauseNotReading:
-		because = causes.UnreadPhrase(j.s) + because
+		because = words.UnreadPhrase(j.s) + because
 	case model.CauseSynBacklog:
 		because = "they were dropped" + because
 	}
@@ -204,11 +203,11 @@ func (j *judge) whyClosed(c model.Cause) string {
 	case c == model.CauseListenerClosed && j.s.Now.Listening():
 		return "The listener was closed and opened again, as in a restart: the kernel resets whoever waits in its queue."
 	case c == model.CauseListenerClosed && j.s.Now.Draining != nil:
-		return phrase.Sprintf("The listener was closed, and %s: the kernel resets whoever waits in its queue.", causes.DrainingFact(j.s))
+		return phrase.Sprintf("The listener was closed, and %s: the kernel resets whoever waits in its queue.", words.DrainingFact(j.s))
 	case c == model.CauseListenerClosed:
 		return "The listener was closed, as in a stop or a crash: the kernel resets whoever waits in its queue."
 	}
-	if fact := causes.DrainingFact(j.s); fact != "" {
+	if fact := words.DrainingFact(j.s); fact != "" {
 		return phrase.Sprintf("The listener on port %v is closed, and %s.", j.s.Now.Port, fact)
 	}
 	last := j.s.Now.Last

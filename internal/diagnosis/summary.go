@@ -16,7 +16,7 @@ func (j *judge) summary(v model.Verdict) string {
 	switch v.Status {
 	case model.StatusWarning:
 		if j.s.OnlyElsewhere() {
-			return phrase.Sprintf("Nothing listens on port %v in this network namespace; %s.", j.s.Now.Port, causes.ElsewhereFact(j.s))
+			return phrase.Sprintf("Nothing listens on port %v in this network namespace; %s.", j.s.Now.Port, words.ElsewhereFact(j.s))
 		}
 		return j.summaryWarning(v)
 	case model.StatusDown:
@@ -75,7 +75,7 @@ func (j *judge) summaryDown(c model.Cause) string {
 		return phrase.Sprintf("The listener on port %v closed with %s in its accept queue, which %s reset; new clients are refused.",
 			j.s.Now.Port, phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"))
 	}
-	if fact := causes.DrainingFact(j.s); fact != "" {
+	if fact := words.DrainingFact(j.s); fact != "" {
 		return phrase.Sprintf("The listener on port %v is closed, and %s: new clients are refused.", j.s.Now.Port, fact)
 	}
 	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.s.Now.Port)

@@ -182,3 +182,12 @@ func RaiseFilesStep(most, to int) model.Step {
 		Setting: "LimitNOFILE", From: strconv.Itoa(most), To: strconv.Itoa(to),
 	}
 }
+
+// UnacknowledgedSteps are what to do about clients from which nothing comes back.
+func UnacknowledgedSteps() []model.Step {
+	return []model.Step{
+		Command("See what these clients have in common: one network, or all responses that are large", "ss -tino state established"),
+		Action("Where large packets alone are lost (a tunnel's or VPN's smaller MTU): net.ipv4.tcp_mtu_probing=1, or clamp the MSS"),
+		Action("Where the clients are gone: have the application end a stream whose client does not answer; the kernel tries for some 15 minutes (net.ipv4.tcp_retries2)"),
+	}
+}

@@ -17,7 +17,7 @@ func listenerClosed() Cause {
 		}},
 		Because: becauseNothing,
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			return words.Join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", s.Now.Port, phrase.Count(s.ResetInQueue(), "connection")), DrainingFact(s), words.ResetNumbers(s))
+			return words.Join(phrase.Sprintf("a listener on port %v went away with %s in its accept queue: their clients were reset, although all they did was wait", s.Now.Port, phrase.Count(s.ResetInQueue(), "connection")), words.DrainingFact(s), words.ResetNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return adviseClosed(s) },
 		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return closedSteps(s) },

@@ -64,18 +64,18 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	raise := func(text string) []model.Step { return raiseConnections(s, text, to) }
 	switch {
 	case s.Unacknowledged() && 2*reading.Unacknowledged(s.Now) > s.Now.Connections.Accepted:
-		return unacknowledgedSteps(), advice.MaxConnectionsSetting().Name(s.Now) + ": a larger limit fills as well."
+		return advice.UnacknowledgedSteps(), advice.MaxConnectionsSetting().Name(s.Now) + ": a larger limit fills as well."
 	case reading.SlotsOfLeft(s.Now) > 0:
 		do = append(do, advice.Action("Have the application complete its asynchronous requests, or give them a timeout (AsyncContext.setTimeout, spring.mvc.async.request-timeout): their clients have closed"))
 		return do, advice.MaxConnectionsSetting().Name(s.Now) + ": a larger limit fills as well."
 	case s.SlotsWithoutThread() && reading.MostlyOutlived(s.Now):
 		do = append(do, advice.Action("Limit the connections that the application keeps open (an idle timeout of the WebSocket session)"))
-		return append(do, raise("Or give them room")...), acceptCountNot(s)
+		return append(do, raise("Or give them room")...), advice.AcceptCountNot(s)
 	case s.SlotsWithoutThread():
 		if t := s.Now.Connector.ConnectionTimeout; t == nil || t.Value <= 0 || t.Value > advice.ShortTimeout {
 			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "Where their clients never finish a request, end these sooner", advice.ShortTimeout))
 		}
-		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), acceptCountNot(s)
+		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), advice.AcceptCountNot(s)
 	case !threads && leaveInside(s) != "":
 		return leaveInsideSteps(s, to), "A larger acceptCount: more clients would leave before their answer."
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
@@ -83,20 +83,20 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 		if reading.GivenUp(s.Now) > 0 {
 			return do, "A larger " + advice.MaxConnectionsSetting().Name(s.Now) + " or acceptCount: those who wait give up before a thread comes, and more would."
 		}
-		return append(do, raise("Then let in those that are turned away")...), acceptCountNot(s)
+		return append(do, raise("Then let in those that are turned away")...), advice.AcceptCountNot(s)
 	case threads && s.ThreadsFull:
 		return threadSteps(s, v), advice.MaxConnectionsSetting().Name(s.Now) + ": it only moves the wait from the accept queue into " + reading.ServerName(s.Now) + "."
 	case threads:
 		do = raise("Let more clients in")
 		most, _ := reading.MaxThreads(s.Now)
-		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "Raise the number of threads with it: all of them are busy, too", most, max(to, most+1))), acceptCountNot(s)
+		return append(do, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, "Raise the number of threads with it: all of them are busy, too", most, max(to, most+1))), advice.AcceptCountNot(s)
 	case s.WaitsUnseen():
 		return []model.Step{
 			advice.DumpStep(s, "See what the requests wait for: whether they are answered in time is not known without handshakes"),
 			onlyIfApart(s, to),
-		}, acceptCountNot(s)
+		}, advice.AcceptCountNot(s)
 	}
-	return raise("Let more clients in"), acceptCountNot(s)
+	return raise("Let more clients in"), advice.AcceptCountNot(s)
 }
 
 // leaveInside says that those who are let in, or wait to be, do not wait for their answer, "" where that is not so.
@@ -116,7 +116,7 @@ func leaveInside(s *symptoms.Symptoms) string {
 // more room makes worse; or they would not, if all were let in at once.
 func leaveInsideSteps(s *symptoms.Symptoms, to int) []model.Step {
 	see := advice.DumpStep(s, "See what the requests wait for: "+leaveInside(s))
-	if where := stuckAt(s); where != "" {
+	if where := advice.StuckAt(s); where != "" {
 		see = advice.Action(phrase.Sprintf("Look at %s, where most of the requests wait: %s", where, leaveInside(s)))
 	}
 	return []model.Step{

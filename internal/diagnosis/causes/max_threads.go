@@ -46,7 +46,7 @@ func maxThreadsBusy() Cause {
 }
 
 func maxThreadsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step, not string) {
-	return threadSteps(s, v), acceptCountNot(s)
+	return threadSteps(s, v), advice.AcceptCountNot(s)
 }
 
 // threadSteps are what to do about used up threads: find out what they wait for, then
@@ -65,12 +65,12 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	if s.MoreWouldWait(v.Cause) {
 		return []model.Step{advice.Action(moreCPU)}
 	}
-	first := beforeThreads(s, v)
+	first := advice.BeforeThreads(s, v)
 	if len(first) > 0 && s.ThreadsMayBeVain() {
 		return append(first, advice.Action("Make that faster, or let it fail sooner"))
 	}
 	most, _ := reading.MaxThreads(s.Now)
-	to, _ := threadsAdvised(s)
+	to, _ := advice.ThreadsAdvised(s)
 	text := "Shorten what the handlers wait for; if that cannot be, raise the number of threads"
 	switch {
 	case s.Paused() || s.CPUShortBeside(v.Cause):
@@ -79,108 +79,7 @@ func threadSteps(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 		text = "Make that faster; if it cannot be, raise the number of threads"
 	}
 	first = append(first, advice.MaxThreadsSetting().Change(s, s.Now.Connector.MaxThreads, text, most, to))
-	return append(first, fewerSteps(s)...)
-}
-
-// fewerSteps let fewer clients wait inside than have the patience for it, where the threads stay as they are. Those whose clients
-// are still there are as many as are served within that patience, and the last of them is
-// served when it is over: half of them.
-func fewerSteps(s *symptoms.Symptoms) []model.Step {
-	gone := reading.GivenUp(s.Now)
-	most, known := reading.MaxThreads(s.Now)
-	if gone == 0 || !known || reading.ConnectionLimit(s.Now) == reading.LimitUnknown {
-		return nil
-	}
-	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
-	in := s.Now.Connector.MaxConnections
-	text := "If neither can be, let fewer wait: " + leftInLine(gone, reading.WaitingRequests(s.Now))
-	if in.Value > 0 && to >= in.Value {
-		return nil
-	}
-	return []model.Step{advice.MaxConnectionsSetting().Change(s, in, text, in.Value, to)}
-}
-
-// leftInLine says that gone of all requests that wait are of clients that have left.
-func leftInLine(gone, all int) string {
-	of := phrase.Sprintf("%d of the %d requests that wait", gone, all)
-	switch {
-	case all == 1:
-		of = "the one request that waits"
-	case gone == all:
-		of = phrase.Sprintf("all %d requests that wait", all)
-	}
-	if gone == 1 {
-		return "the client of " + of + " has given up, and it is served all the same"
-	}
-	return "the clients of " + of + " have given up, and these are served all the same"
-}
-
-// beforeCalls is what to find out of the file or the socket that n threads wait for.
-func beforeCalls(s *symptoms.Symptoms, w *model.Workers, n int) model.Step {
-	if w.Call() == model.UDPReceive && w.UDPPeer.Port() == words.DNSPort {
-		return advice.Action(phrase.Sprintf("See why the name server %s does not answer, and which name it is asked (/etc/resolv.conf and the host names in the application's settings)", w.UDPPeer.Addr()))
-	}
-	what := "file it is, as of a mount or a pipe that does not answer"
-	if w.Call().OnSocket() {
-		what = "server it is that does not answer"
-	}
-	return advice.DumpStep(s, phrase.Sprintf("See which %s: %s %s", what, phrase.Count(n, "thread"), words.BlockedIn(w, n)))
-}
-
-// beforeThreads is what to look at before the number of threads is changed.
-func beforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
-	if n := s.InCalls(); n > 0 {
-		return []model.Step{beforeCalls(s, reading.DownstreamOf(s.Now).Workers, n)}
-	}
-	if n, sends := s.ForClients(); n > 0 {
-		what := "requests, which then come at once"
-		if sends {
-			what = "responses, or send less"
-		}
-		return []model.Step{advice.Action(phrase.Sprintf("Let a proxy in front buffer the %s: %s %s", what, phrase.Count(n, "thread"), words.ForClients(n, sends)))}
-	}
-	switch {
-	case s.Waits.Possible != model.CauseNone:
-		return []model.Step{advice.Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.PeerName(s.Waits.Peer)))}
-	case s.Paused():
-		return []model.Step{advice.Action("See why the JVM stands still so often (-Xlog:gc,safepoint)")}
-	case s.CPUShortBeside(v.Cause):
-		return []model.Step{advice.Action("Give the process more CPU: its threads wait for one")}
-	case s.Inside() == 0:
-		return nil
-	}
-	if down := words.Unconnected(s.Now); down != "" {
-		return []model.Step{advice.Action(phrase.Sprintf("Find out whether %s can be reached: no connection to it is open", down))}
-	}
-	if where := stuckAt(s); where != "" {
-		return []model.Step{advice.Action(phrase.Sprintf("Look at %s, where most of the threads wait: at what it waits for, and who has that", where))}
-	}
-	n := s.Inside()
-	return []model.Step{advice.DumpStep(s, phrase.Sprintf("See what the %s %s for", phrase.Count(n, "thread"), phrase.Verb(n, "waits", "wait")))}
-}
-
-// stuckAt is the method at which most of the busy threads are, "" where the JVM was not
-// asked.
-func stuckAt(s *symptoms.Symptoms) string {
-	g := reading.StacksOf(s.Now).BusyGroup()
-	switch {
-	case g == nil:
-		return ""
-	case g.Application != "":
-		return model.ShortMethod(g.Application)
-	}
-	return model.ShortMethod(g.Library)
-}
-
-// acceptCountNot is the change that everybody tries first.
-func acceptCountNot(s *symptoms.Symptoms) string {
-	switch {
-	case reading.Queued(s.Now) > 0:
-		return "acceptCount: clients only wait longer, nobody is served faster."
-	case reading.WaitingRequests(s.Now) > 0:
-		return "acceptCount: the accept queue is empty, requests wait inside " + reading.ServerName(s.Now) + "."
-	}
-	return "acceptCount: nothing waits in the accept queue."
+	return append(first, advice.FewerSteps(s)...)
 }
 
 // AdviseThreads is to have as many threads as requests are there, if that is within
@@ -191,7 +90,7 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	}
 	most, _ := reading.MaxThreads(s.Now)
 	busy, seen := reading.BusyThreads(s.Now)
-	to, effect := threadsAdvised(s)
+	to, effect := advice.ThreadsAdvised(s)
 	shorten := "Shorten what the handlers wait for"
 	if n := s.Now.SendingThreads(); seen && 2*n > min(busy, most) {
 		shorten = fmt.Sprintf("Send less, or let a buffering proxy take the responses: %d of the %d busy threads have one that its client has not taken yet. Shorten that", n, min(busy, most))
@@ -204,7 +103,7 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 		return AdviseCPU
 	}
 	if reading.Gate(s.Now) != nil {
-		return phrase.Sentences("See semaphore_valve: "+GateWords(s)+".", advice.AcceptCountInVain(s))
+		return phrase.Sentences("See semaphore_valve: "+words.GateWords(s)+".", advice.AcceptCountInVain(s))
 	}
 	if p := s.Waits.Possible; p != model.CauseNone {
 		first = fmt.Sprintf("See possible_%s first: more threads may only wait, too.", p)
@@ -226,11 +125,11 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 		first = "See waiting_inside first: more threads may only wait, too."
 	}
 	if first != "" && s.ThreadsMayBeVain() {
-		return phrase.Sentences(first, shorten+".", pastPatience(s), advice.AcceptCountInVain(s))
+		return phrase.Sentences(first, shorten+".", advice.PastPatience(s), advice.AcceptCountInVain(s))
 	}
 	text := phrase.Sentences(first,
 		shorten+", or raise "+advice.MaxThreadsSetting().FromTo(s.Now, most, to)+": "+effect+".",
-		pastPatience(s),
+		advice.PastPatience(s),
 		"Each thread takes up to 1 MiB of stack, and what the handlers call must handle the additional load.")
 	if v.Cause != model.CauseMaxThreads {
 		return text // the cause's own advice has the rest
@@ -238,52 +137,9 @@ func AdviseThreads(s *symptoms.Symptoms, v model.Verdict) string {
 	return phrase.Sentences(text, advice.AcceptCountInVain(s))
 }
 
-// pastPatience says that what waits is longer than its clients' patience.
-func pastPatience(s *symptoms.Symptoms) string {
-	n := reading.GivenUp(s.Now)
-	if n == 0 {
-		return ""
-	}
-	return phrase.Sprintf("The clients of %d of the %d requests that wait have given up, and these are served all the same, before those that come now: let no more of them wait (%s) than are served within the clients' timeout.",
-		n, reading.WaitingRequests(s.Now), advice.MaxConnectionsSetting().Name(s.Now))
-}
-
-// threadsAdvised is a maxThreads above the one in force, and what it is enough for.
-func threadsAdvised(s *symptoms.Symptoms) (to int, effect string) {
-	most, _ := reading.MaxThreads(s.Now)
-	to, effect = threadsNow(s)
-	if steady := advice.Steady(s, reading.StageMaxThreads, most, to); steady > to {
-		return steady, "enough for what has waited at most since the trouble began"
-	}
-	return to, effect
-}
-
-// threadsNow is the same for those that wait now.
-func threadsNow(s *symptoms.Symptoms) (to int, effect string) {
-	most, _ := reading.MaxThreads(s.Now)
-	busy, seen := reading.BusyThreads(s.Now)
-	waiting := reading.WaitingForThread(s.Now)
-	to, effect = advice.RoundUp(most+waiting), "then every request now inside has a thread"
-	switch {
-	case reading.Hidden(s.Now):
-		return max(to, advice.Spare(most)), "a first step, since not all waiting requests can be seen"
-	case waiting == 0 || seen && busy+waiting <= most:
-		return advice.Spare(most), "a quarter more than there are"
-	case most+waiting > 5*most:
-		return 2 * most, fmt.Sprintf("that halves the wait; a thread for every request now inside would take %d", to)
-	}
-	return to, effect
-}
-
 // maxConnectionsFull: all connections are taken, or were when packets were dropped.
 func maxConnectionsFull(s *symptoms.Symptoms, lost model.Cause) bool {
 	return s.ConnectionsFull || lost == model.CauseMaxConnections || lost == model.CauseKeepAliveIdle
-}
-
-// GateWords say what it does.
-func GateWords(s *symptoms.Symptoms) string {
-	g := reading.Gate(s.Now)
-	return phrase.Sprintf("a SemaphoreValve lets %d requests through at a time%s, and the others wait in it with a thread each", g.Value, words.SourceOf(g))
 }
 
 // gateSteps are what to do about it.

@@ -15,7 +15,7 @@ func noListener() Cause {
 		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(!s.Now.Listening() && s.Now.Expected, Surely) }},
 		Because: becauseNothing,
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), DrainingFact(s), ElsewhereFact(s), words.ResetNumbers(s))
+			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), words.DrainingFact(s), words.ElsewhereFact(s), words.ResetNumbers(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if s.Now.Draining != nil {
@@ -45,15 +45,6 @@ func noListener() Cause {
 	}
 }
 
-// DrainingFact says who has closed its listener and still has its connections.
-func DrainingFact(s *symptoms.Symptoms) string {
-	o := s.Now.Draining
-	if o == nil {
-		return ""
-	}
-	return phrase.Sprintf("%s %v still has %s that came through it, as in a graceful shutdown", o.Comm, o.PID, phrase.Count(o.Connections, "connection"))
-}
-
 func drainingSteps(s *symptoms.Symptoms) []model.Step {
 	o := s.Now.Draining
 	return []model.Step{
@@ -61,18 +52,6 @@ func drainingSteps(s *symptoms.Symptoms) []model.Step {
 		advice.Action("Before the next stop, take the instance out of the load balancer (readiness), and wait until no new connections come (in Kubernetes a preStop hook that sleeps 10 s)"),
 		advice.Action("If nobody stops it, read its log: it says why the listener was closed"),
 	}
-}
-
-// ElsewhereFact says who listens on the port in another network namespace.
-func ElsewhereFact(s *symptoms.Symptoms) string {
-	if s.Now.Elsewhere == nil {
-		return ""
-	}
-	fact := phrase.Sprintf("%s listens on %v in another network namespace", s.Now.Elsewhere.Who(), s.Now.Port)
-	if n := s.Now.Elsewhere.Others; n > 0 {
-		fact += phrase.Sprintf(", and somebody in %d more", n)
-	}
-	return fact
 }
 
 func elsewhereCommand(s *symptoms.Symptoms) string {

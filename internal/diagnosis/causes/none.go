@@ -120,7 +120,7 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	case s.CutOff():
 		return advice.MissingAddressSteps(s)
 	case s.Unacknowledged():
-		return unacknowledgedSteps()
+		return advice.UnacknowledgedSteps()
 	case s.Forgotten():
 		return forgottenSteps(s)
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
@@ -139,15 +139,6 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 
 func seeOther(s *symptoms.Symptoms) []model.Step {
 	return []model.Step{advice.Action("See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has")}
-}
-
-// unacknowledgedSteps are what to do about clients from which nothing comes back.
-func unacknowledgedSteps() []model.Step {
-	return []model.Step{
-		advice.Command("See what these clients have in common: one network, or all responses that are large", "ss -tino state established"),
-		advice.Action("Where large packets alone are lost (a tunnel's or VPN's smaller MTU): net.ipv4.tcp_mtu_probing=1, or clamp the MSS"),
-		advice.Action("Where the clients are gone: have the application end a stream whose client does not answer; the kernel tries for some 15 minutes (net.ipv4.tcp_retries2)"),
-	}
 }
 
 // forgottenSteps are what to do about a firewall that forgets idle connections.

@@ -44,7 +44,7 @@ func notReading() Cause {
 					idle = ""
 				}
 			}
-			return words.Join(missing, UnreadPhrase(s), idle, words.ConnectionNumbers(s), words.QueueNumbers(s))
+			return words.Join(missing, words.UnreadPhrase(s), idle, words.ConnectionNumbers(s), words.QueueNumbers(s))
 		},
 		Advice: func(*symptoms.Symptoms, model.Verdict) string {
 			return "Look for OutOfMemoryError in the log (\"unable to create native thread\": the user's limit of processes, or pids.max): the poller thread may have ended of it, and only a restart brings it back. Else ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID): a poller that is stuck, or fewer threads than it seems. More threads or connections would not be used either."
@@ -71,14 +71,6 @@ func notReading() Cause {
 
 // noPoller is the fact.
 const noPoller = "the poller thread, which hands requests to the others, is not there (it has ended)"
-
-// UnreadPhrase says how many requests nobody reads.
-func UnreadPhrase(s *symptoms.Symptoms) string {
-	if s.Now.Connections == nil || s.Now.Connections.Unread == 0 {
-		return ""
-	}
-	return words.Waiting(s) + ", the first for at least " + phrase.Seconds(s.Now.Connections.Unread)
-}
 
 func idleThreads(s *symptoms.Symptoms) string {
 	busy, _ := reading.BusyThreads(s.Now)

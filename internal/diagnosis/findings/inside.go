@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -92,6 +91,6 @@ func gateFinding(s *symptoms.Symptoms, add adder) {
 	if reading.Gate(s.Now) == nil || !s.ThreadsFull {
 		return
 	}
-	add("semaphore_valve", model.SeverityWarning, phrase.Capital(causes.GateWords(s))+".",
+	add("semaphore_valve", model.SeverityWarning, phrase.Capital(words.GateWords(s))+".",
 		"More threads would wait there, too.")
 }

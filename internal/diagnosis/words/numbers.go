@@ -231,3 +231,9 @@ func StackNumbers(l *model.Listener) string {
 	}
 	return phrase.Sprintf("a thread dump shows of %s at work ", phrase.Count(s.Busy(), "thread")) + strings.Join(parts, ", ")
 }
+
+// GateWords say what it does.
+func GateWords(s *symptoms.Symptoms) string {
+	g := reading.Gate(s.Now)
+	return phrase.Sprintf("a SemaphoreValve lets %d requests through at a time%s, and the others wait in it with a thread each", g.Value, SourceOf(g))
+}

@@ -302,3 +302,32 @@ func ResetInAnswer(s *symptoms.Symptoms) string {
 	}
 	return text
 }
+
+// DrainingFact says who has closed its listener and still has its connections.
+func DrainingFact(s *symptoms.Symptoms) string {
+	o := s.Now.Draining
+	if o == nil {
+		return ""
+	}
+	return phrase.Sprintf("%s %v still has %s that came through it, as in a graceful shutdown", o.Comm, o.PID, phrase.Count(o.Connections, "connection"))
+}
+
+// ElsewhereFact says who listens on the port in another network namespace.
+func ElsewhereFact(s *symptoms.Symptoms) string {
+	if s.Now.Elsewhere == nil {
+		return ""
+	}
+	fact := phrase.Sprintf("%s listens on %v in another network namespace", s.Now.Elsewhere.Who(), s.Now.Port)
+	if n := s.Now.Elsewhere.Others; n > 0 {
+		fact += phrase.Sprintf(", and somebody in %d more", n)
+	}
+	return fact
+}
+
+// UnreadPhrase says how many requests nobody reads.
+func UnreadPhrase(s *symptoms.Symptoms) string {
+	if s.Now.Connections == nil || s.Now.Connections.Unread == 0 {
+		return ""
+	}
+	return Waiting(s) + ", the first for at least " + phrase.Seconds(s.Now.Connections.Unread)
+}

@@ -1,4 +1,4 @@
-package causes
+package advice
 
 import (
 	"testing"
@@ -13,6 +13,6 @@ func TestLeftInLine(t *testing.T) {
 		"the clients of 13 of the 16 requests that wait have given up, and these are served all the same": {13, 16},
 		"the clients of all 16 requests that wait have given up, and these are served all the same":       {16, 16},
 	} {
-		require.Equal(t, want, leftInLine(n[0], n[1]))
+		require.Equal(t, want, LeftInLine(n[0], n[1]))
 	}
 }
