@@ -139,7 +139,7 @@ func (h *history) judge(l *model.Listener, before *earlier, j *judged) {
 		l.Basis.Shown = new(h.hysteresis.Shown())
 		l.Verdict = h.hysteresis.Apply(j.now, l.Verdict)
 	}
-	h.moments.push(moment{j.now, l}, j.every)
+	h.moments.push(newMoment(j.now, l), j.every)
 }
 
 // known reports whether another cause of the same status is no flicker: the limit of
@@ -234,10 +234,16 @@ func closedBefore(list []closing, port uint16, id model.ListenerID, h *history, 
 	return &model.Closed{Queued: latest.Queued, Ago: max(0, now.Sub(latest.At)), Part: latest.Part}
 }
 
-// moment is a listener as one scan saw it.
+// moment is a listener as one scan saw it, a copy: the one in a snapshot would keep all others of that snapshot with it.
 type moment struct {
 	at time.Time
 	*model.Listener
+}
+
+func newMoment(at time.Time, l *model.Listener) moment {
+	seen := *l
+	seen.Basis = nil
+	return moment{at, &seen}
 }
 
 // moments are the earlier scans of a listener that judging needs: the previous one, one
