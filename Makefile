@@ -133,6 +133,7 @@ release: ## a release of the tag that is checked out, published: for the release
 	PATH="$(TOOLS):$$PATH" $(GO) run github.com/goreleaser/goreleaser/v2@v2.11.2 release --clean
 
 picture: $(if $(SITE),site,build) ## the README's moving picture, recorded on a terminal (tmux, half a minute); with SCREENS=folder every screen in every status and size, with ALERTS=folder every alert as a phone shows it, with PAGES=docs/pictures the agent's page in every status, with SITE=docs/pictures this documentation
+	@$(PROVE) -needs $(if $(SITE)$(PAGES)$(ALERTS),chromium:chromium,tmux:tmux)
 	internal/test/picture/$(if $(SITE),site.sh '$(SITE)',$(if $(PAGES),pages.sh '$(PAGES)',$(if $(ALERTS),alerts.sh '$(ALERTS)',$(if $(SCREENS),screens.sh '$(SCREENS)',record.sh))))
 
 site: $(HUGO) ## the documentation as a site in dist/site, its links checked
