@@ -14,6 +14,7 @@ type Clients struct {
 	GaveUp          *uint64 `json:"gave_up,omitempty"`           // a connect timeout
 	GaveUpUnreached uint64  `json:"gave_up_unreached,omitempty"` // of these: were sent SYN-ACKs, which did not reach them
 	ResetInAnswer   uint64  `json:"reset_in_answer,omitempty"`   // let in, and reset by the server when they had not acknowledged all that it had sent
+	Unheard         uint64  `json:"unheard,omitempty"`           // connected, and something in front of their sockets dropped what they sent, or rejected it
 	Stalled         *uint64 `json:"stalled,omitempty"`           // believed that it was connected, and left without having been let in
 	Refused         *uint64 `json:"refused,omitempty"`           // nothing listened
 	Reset           *uint64 `json:"reset,omitempty"`             // by the server, before it sent anything
@@ -111,7 +112,7 @@ func newClients(l *model.Losses) *Clients {
 		ObservedSeconds: c.Observed.Seconds(),
 		Untracked:       c.Untracked,
 		Waiting:         c.Waiting, Settling: c.Settling, Stalling: c.Stalling,
-		Unreached: c.Unreached, GaveUpUnreached: c.GaveUpUnreached, ResetInAnswer: c.ResetInAnswer,
+		Unreached: c.Unreached, GaveUpUnreached: c.GaveUpUnreached, ResetInAnswer: c.ResetInAnswer, Unheard: c.Unheard,
 		Estimated:   c.Estimated,
 		PacketsLost: c.PacketsLost,
 	}

@@ -227,6 +227,9 @@ func found(s *sockdiag.Socket) (f kernel.Found) {
 	}
 	f.Sent, f.Received, f.Quiet = s.Info.BytesSent, s.Info.BytesReceived, s.Info.LastDataSent
 	f.ByBareACK = byBareACK(s)
+	if s.State == sockdiag.Established && s.RecvQ == 0 {
+		f.Unheard = s.Info.LastAckRecv
+	}
 	if s.State != sockdiag.Established && f.Received > 0 {
 		f.Received-- // the client's FIN counts as a byte (tcp_rcv_nxt_update)
 	}

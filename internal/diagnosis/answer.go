@@ -51,6 +51,9 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.OnlyElsewhere() {
 			return phrase.Sprintf("Nobody can connect to port %v in this network namespace.", j.s.Now.Port)
 		}
+		if j.s.Unheard() > 0 && j.onlyStands(v) && j.whoWaits() == "" {
+			return phrase.Sprintf("What at least %s sent came to this host, and not to the server.", phrase.Count(j.s.Unheard(), "client"))
+		}
 		if j.s.Forgotten() && j.onlyStands(v) && j.whoWaits() == "" {
 			return "Requests on connections that were idle may be lost on their way: they do not reach this host."
 		}
@@ -172,7 +175,7 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.Unacknowledged() || j.s.Forgotten() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+	case j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"

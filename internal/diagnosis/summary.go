@@ -228,6 +228,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
 	case j.s.Unacknowledged():
 		s = phrase.Capital(words.Unacknowledged(j.s))
+	case j.s.Unheard() > 0:
+		s = phrase.Capital(words.Unheard(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
 	case j.s.RequestsStand():

@@ -244,6 +244,14 @@ func forgotten(n, others int) func(*model.Listener) {
 	}
 }
 
+// droppedInside are clients of which something in front of their sockets takes what they send.
+func droppedInside(n uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Losses = &model.Losses{Clients: &model.Clients{Observed: 3 * time.Second}}
+		l.Losses.Clients.Unheard = n
+	}
+}
+
 func haproxy(l *model.Listener) {
 	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "haproxy"
 }
@@ -986,6 +994,16 @@ func scenariosClaims() []scenario {
 		{
 			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},
 			now: fresh().do(unacknowledged(20)), before: fresh().do(unacknowledged(20)),
+		},
+		{
+			name: "what connected clients send is dropped in front of their sockets", status: warning, codes: []string{"unheard_clients"},
+			now: fresh().idle(10).do(droppedInside(5)), before: fresh().idle(10), change: func(e *symptoms.Input) {
+				e.Delta = map[string]uint64{"nft inet firewall input handle 2 drop": 9, "nft inet firewall input handle 3 drop dport 22": 50}
+			},
+		},
+		{
+			name: "of one connected client that is so", status: ok, notCodes: []string{"unheard_clients"},
+			now: fresh().idle(10).do(droppedInside(1)), before: fresh().idle(10),
 		},
 		{
 			name: "connections that something in between has forgotten", status: warning, codes: []string{"forgotten_connections"},

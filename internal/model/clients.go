@@ -125,9 +125,11 @@ type ClientTotals struct {
 	// ResetInAnswer clients were let in, and reset by the server when they had not acknowledged all that it had sent: it
 	// discards what it has not sent yet, and sends nothing again.
 	ResetInAnswer uint64
-	Answers       ClientAnswers
-	Delays        ConnectDelays
-	Responses     FirstResponses
+	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
+	Unheard   uint64
+	Answers   ClientAnswers
+	Delays    ConnectDelays
+	Responses FirstResponses
 	// Untracked clients came while too many others were open, or at the moment when a calm
 	// namespace got into trouble: how they ended is not known. An estimate.
 	Untracked uint64
@@ -198,6 +200,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.LetIn = less(t.LetIn, before.LetIn)
 	t.LetInLate = less(t.LetInLate, before.LetInLate)
 	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
+	t.Unheard = less(t.Unheard, before.Unheard)
 	t.ResetInAnswer = less(t.ResetInAnswer, before.ResetInAnswer)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
@@ -224,6 +227,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
 	t.GaveUpUnreached += other.GaveUpUnreached
+	t.Unheard += other.Unheard
 	t.ResetInAnswer += other.ResetInAnswer
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -121,6 +122,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.MissingAddressSteps(s)
 	case s.Unacknowledged():
 		return advice.UnacknowledgedSteps()
+	case s.Unheard() > 0:
+		return unheardSteps(s)
 	case s.Forgotten():
 		return forgottenSteps(s)
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
@@ -139,6 +142,19 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 
 func seeOther(s *symptoms.Symptoms) []model.Step {
 	return []model.Step{advice.Action("See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has")}
+}
+
+// unheardSteps are what to do about a rule that takes what connected clients send.
+func unheardSteps(s *symptoms.Symptoms) (do []model.Step) {
+	for _, p := range droppoints.Rules(s, s.Unheard()) {
+		do = append(do, p.Step)
+	}
+	if len(do) == 0 {
+		do = append(do, advice.Command("See which rules drop or reject what belongs to no tracked connection (ct state invalid)", "nft list ruleset; iptables-save -c"))
+	}
+	return append(do,
+		advice.Command("See for how long an idle connection is tracked, and give it longer than clients keep one", "sysctl net.netfilter.nf_conntrack_tcp_timeout_established"),
+		advice.Action(phrase.Sprintf("Or end idle connections before that: %s below it%s", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))))
 }
 
 // forgottenSteps are what to do about a firewall that forgets idle connections.

@@ -98,6 +98,18 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 	return out
 }
 
+// Rules are those whose counters moved by half of that number of clients at least.
+func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
+	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
+		if n := s.Delta[name]; n >= max(1, (clients+1)/2) && ruleOfPort(s, name) {
+			p := rulePoint(s, name, n)
+			p.What = strings.Replace(p.What, " them ", " packets ", 1)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // translated: the listener refuses nobody, and the kernel's TCP does.
 func translated(s *symptoms.Symptoms) Point {
 	return Point{
@@ -148,14 +160,14 @@ func conntrackStep(name string, now int) model.Step {
 // ruleConcerns: it is a rule's counter, and not one for another port. A rule that rejects
 // answers, so that nobody waits for an answer.
 func ruleConcerns(s *symptoms.Symptoms, name string) bool {
+	return ruleOfPort(s, name) && (s.InFront() > 0 || strings.Contains(name, " reject"))
+}
+
+// ruleOfPort: it is a rule's counter, of this port or of any.
+func ruleOfPort(s *symptoms.Symptoms, name string) bool {
 	rule, ok := strings.CutPrefix(name, model.RulePrefix)
-	if !ok {
-		return false
-	}
-	if _, port, one := strings.Cut(rule, " dport "); one && port != strconv.Itoa(int(s.Now.Port)) {
-		return false
-	}
-	return s.InFront() > 0 || strings.Contains(rule, " reject")
+	_, port, one := strings.Cut(rule, " dport ")
+	return ok && (!one || port == strconv.Itoa(int(s.Now.Port)))
 }
 
 func rulePoint(s *symptoms.Symptoms, name string, n uint64) Point {

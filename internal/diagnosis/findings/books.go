@@ -204,6 +204,14 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "unheard_clients", Title: "something in front of their sockets takes what connected clients send",
+			Seen:    "Three clients at least ended a connection, or were sent a reset, and their sockets here are open and have heard nothing of it (tcpi_last_ack_recv). Seen by their segments (CAP_NET_RAW).",
+			Clients: "A request on an open connection has no answer, or is reset: a rule drops or rejects it, mostly as connection tracking has forgotten the connection.",
+			Check:   "`nft list ruleset`, `iptables-save -c`: rules with `ct state invalid`; `net.netfilter.nf_conntrack_tcp_timeout_established`, `nf_conntrack_tcp_loose`.",
+			Change:  "The rule, or the timeout; `keepAliveTimeout` below it.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "forgotten_connections", Title: "something in between no longer knows clients' connections",
 			Seen:    "Of the connections that the server has ended lately three at least, and a fifth, are in FIN_WAIT1, their FIN repeated for five seconds and longer, in two readings, while others of the same addresses are heard of. Hosts that share an address, of which many are gone, look the same. Before the server ends connections nothing is seen here, nor what is lost in between.",
 			Clients: "The next request on an idle connection has no answer: a firewall, NAT or load balancer has forgotten it.",

@@ -2,6 +2,7 @@ package findings
 
 import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -56,12 +57,29 @@ func unacknowledged(s *symptoms.Symptoms, add adder) {
 		"Their hosts or networks are gone, or packets of full size do not reach them (a tunnel's or VPN's smaller MTU with ICMP filtered: compare ping -M do -s 1472, set net.ipv4.tcp_mtu_probing=1, or clamp the MSS). The kernel keeps such a connection for some 15 minutes (net.ipv4.tcp_retries2), and Tomcat its slot as long: have the application give up on streams whose client does not answer. More threads or connections do not bring them back.")
 }
 
+// unheard says that something takes what connected clients send.
+func unheard(s *symptoms.Symptoms, add adder) {
+	if s.Unheard() == 0 {
+		return
+	}
+	rules := ""
+	for _, p := range droppoints.Rules(s, s.Unheard()) {
+		rules += ": " + p.What
+	}
+	add("unheard_clients", model.SeverityWarning, phrase.Capital(words.Unheard(s))+rules+".",
+		"A rule of this network namespace does, as one for what is of no connection that is tracked (ct state invalid): connection tracking may have forgotten connections while they were idle. Look at its rules; let nf_conntrack_tcp_timeout_established be longer than idle connections are kept, or end these before ("+advice.KeepAliveSetting().Name(s.Now)+").")
+}
+
 // forgotten says that something in between no longer knows connections.
 func forgotten(s *symptoms.Symptoms, add adder) {
 	if !s.Forgotten() {
 		return
 	}
-	add("forgotten_connections", model.SeverityWarning, phrase.Capital(words.Forgotten(s))+".",
+	rules := ""
+	for _, p := range droppoints.Rules(s, uint64(reading.Forgotten(s.Now))) {
+		rules += "; here, " + p.What
+	}
+	add("forgotten_connections", model.SeverityWarning, phrase.Capital(words.Forgotten(s))+rules+".",
 		"A firewall, NAT or load balancer, while they were idle; or hosts that share these addresses are gone. A client's next request on one has no answer, and does not reach this host. End idle connections before: "+advice.KeepAliveSetting().Name(s.Now)+", or the idle timeout of the clients' pools, below the shortest idle timeout in between. More threads or connections do not help.")
 }
 

@@ -517,6 +517,15 @@ func (s *Symptoms) ResetInAnswer() uint64 {
 	return c.ResetInAnswer
 }
 
+// Unheard is how many connected clients something in front of their sockets drops or rejects.
+func (s *Symptoms) Unheard() uint64 {
+	c := s.Clients()
+	if c == nil || !s.Now.Listening() || c.Unheard < leftLeast {
+		return 0
+	}
+	return c.Unheard
+}
+
 // OnlyInAnswer means that this is what is seen, and that no request bytes were left unread, which resets clients, too.
 func (s *Symptoms) OnlyInAnswer() bool {
 	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() > 0

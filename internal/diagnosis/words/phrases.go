@@ -176,6 +176,11 @@ func Unacknowledged(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("%d of %s %s no sign of their clients: what was sent is repeated, and nothing acknowledges it", n, phrase.Count(s.Now.Connections.Accepted, "connection"), phrase.Verb(n, "has", "have"))
 }
 
+// Unheard says of how many clients something in front of their sockets takes what they send.
+func Unheard(s *symptoms.Symptoms) string {
+	return phrase.Sprintf("what %s sent on open connections was dropped or rejected in front of their sockets", phrase.Count(s.Unheard(), "client"))
+}
+
 // Forgotten says how many connections are no longer known in between, it seems.
 func Forgotten(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("something in between seems to have forgotten %s: nothing acknowledges their end, others of their addresses answer", phrase.Count(reading.Forgotten(s.Now), "connection"))

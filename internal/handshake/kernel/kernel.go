@@ -71,6 +71,7 @@ type Found struct {
 	Sent, Received uint64        // bytes of data, of the server and of the client
 	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
 	ByBareACK      bool          // it was made by a segment without data, the client's answer to a SYN-ACK
+	Unheard        time.Duration // since an open connection that has read all took a segment of the client (tcpi_last_ack_recv); 0 of another
 	Client         Client
 }
 

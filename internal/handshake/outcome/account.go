@@ -38,6 +38,9 @@ type Endpoint struct {
 	// ResetInAnswer clients were reset by the server when they had not acknowledged all that it had sent.
 	ResetInAnswer uint64
 
+	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
+	Unheard uint64
+
 	// Open attempts, not yet decided: without a SYN-ACK; with one; with one that
 	// is being repeated, or whose answer was not taken when the kernel was asked; with
 	// one, and the client still repeats its SYN.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/unheard"
 )
 
 // Tap follows the handshakes of a network namespace. Its methods may be called
@@ -22,6 +23,7 @@ type Tap struct {
 	ring     *ring
 	fit      fit
 	tracker  *handshake.Tracker
+	unheard  unheard.Clients
 	ports    []uint16
 	listened []netip.AddrPort
 	ignored  uint64
@@ -38,6 +40,7 @@ type Tap struct {
 	troubleAt  time.Duration
 	foreign    uint64
 	localAt    time.Duration
+	followsFn  func(uint16) bool                        // whether a port is followed, the same
 	observedFn func(time.Duration, []byte, packet.Link) // observe, made once, to allocate nothing a block
 	offset     time.Duration                            // from a packet's time to the tap's
 }
@@ -59,6 +62,8 @@ func Open(o Options) (*Tap, error) {
 	t.observedFn = t.observe
 	t.o.Clock = func() time.Duration { return time.Since(t.start) }
 	t.tracker = handshake.NewTracker(t.o.Options)
+	t.unheard.Clock, t.unheard.Socket = t.o.Clock, o.Socket
+	t.followsFn = func(port uint16) bool { return slices.Contains(t.ports, port) } // under the lock
 	t.ports = slices.Clone(o.Ports)
 	t.tracker.SetPorts(t.ports)
 	if err := t.readAddresses(); err != nil {
@@ -145,6 +150,7 @@ func (t *Tap) drainLocked() (any bool) {
 	t.checkTroubles(at)
 	t.chooseDirections(at)
 	t.tracker.Ask(at)
+	t.unheard.Advance(at)
 	t.tracker.Advance(max(at-handshake.Lag, 0))
 	t.adjust(at)
 	t.resize(at)
@@ -158,7 +164,11 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link packet.Link) {
 		t.ignored++
 		return
 	}
-	t.tracker.Observe(max(stamp+t.offset, 0), &s)
+	at := max(stamp+t.offset, 0)
+	t.tracker.Observe(at, &s)
+	if t.o.Socket != nil {
+		t.unheard.Observe(at, &s, t.followsFn)
+	}
 }
 
 // adjust observes more of the clients while what they answer, or how they end, matters.
@@ -238,6 +248,10 @@ func (t *Tap) Report() (Report, error) {
 		err = t.filtered
 	}
 	r := Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored, OneWay: t.oneWay.on}
+	for i := range r.Endpoints {
+		e := &r.Endpoints[i]
+		e.Unheard = t.unheard.Of(e.Addr, e.Ended)
+	}
 	if t.o.Counters != nil {
 		if c, failed := t.o.Counters(); failed == nil {
 			r.Opened = new(c.Opened - t.opened)

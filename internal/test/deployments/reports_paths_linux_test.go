@@ -3,7 +3,9 @@ package deployments
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
@@ -126,6 +128,12 @@ func ofPaths() []report {
 			c.Holds(failed == 0, "%d clients fail with the step taken", failed)
 			c.Row.Truth += "; with keep-alive-timeout=1s all are answered"
 		}},
+		{"C", "https://github.com/firehol/firehol/issues/208", "connection tracking forgets idle connections, and a rule drops what is invalid: the next request gets no answer", func(c *rig.Case) {
+			forgets(c, "5s", "ct state invalid counter drop", "seems to have forgotten")
+		}},
+		{"D", "https://github.com/kubernetes/kubernetes/issues/74839", "connection tracking forgets idle connections, and a rule rejects what is invalid with a reset", func(c *rig.Case) {
+			forgets(c, "10m", "ct state invalid counter reject with tcp reset", "in front of their sockets")
+		}},
 	}
 }
 
@@ -182,4 +190,33 @@ for i in range(10): threading.Thread(target=ask).start(); time.sleep(.2)`, pause
 		_, _ = fmt.Sscan(got(), &answered, &failed)
 		return answered, failed
 	}
+}
+
+// forgets is clients with connections that connection tracking forgets while they are idle, behind a rule for what is invalid.
+func forgets(c *rig.Case, keepAlive, rule, said string) {
+	c.Helper()
+	c.AtEnd(c.FlushConntrack)
+	s := c.Boot("none", rig.JVM{}, "server.tomcat.keep-alive-timeout="+keepAlive, "server.tomcat.max-keep-alive-requests=-1")
+	c.Answers("127.0.0.1:8080")
+	far(c, "")
+	c.AtEnd(c.SetSysctl(map[string]string{"net/netfilter/nf_conntrack_tcp_loose": "0"}))
+	nft(c, `table inet firewall { chain input { type filter hook input priority 0; iifname "near" `+rule+`; iifname "near" ct state established,new accept; }; }`)
+	for _, name := range []string{"established", "close_wait", "fin_wait", "unacknowledged", "last_ack"} {
+		path := "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_" + name
+		old, err := os.ReadFile(path)
+		c.Must(err)
+		c.Must(os.WriteFile(path, []byte("1"), 0o600))
+		c.AtEnd(func() { _ = os.WriteFile(path, old, 0o600) })
+	}
+	counts := reusers(c, 3)
+	c.Until("second requests fail", func() bool { _, failed := counts(); return failed >= 30 })
+	c.Both(rig.Port, "warning").Names(said, "the netfilter rule inet firewall input handle").Silent(`"server_resets"`)
+	answered, failed := counts()
+	c.Row.Truth = fmt.Sprintf("%s; tracked for 1 s, used again after 3 s (%s): answered and failed %d %d", s.Says(rig.Port), rule, answered, failed)
+	c.Do("nft", "flush", "ruleset")
+	c.Wait(7 * time.Second)
+	_, before := counts()
+	c.Wait(6 * time.Second)
+	_, then := counts()
+	c.Holds(then <= before+10, "%d clients fail without the rule", then-before)
 }
