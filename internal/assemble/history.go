@@ -32,11 +32,11 @@ type history struct {
 type identity struct {
 	inodes []uint32            // of its sockets, several under SO_REUSEPORT
 	owner  hostproc.ProcessKey // zero while it is not known
-	since  time.Time           // of the first roster that has it
+	since  time.Time           // of the first watchlist that has it
 }
 
-// setListener takes who listens at the address by the watchlist. Of another listener,
-// or another process, nothing holds that was seen of the one before.
+// setListener takes from the watchlist who listens at the address. If that is another listener or
+// process, what was seen of the one before is forgotten.
 func (h *history) setListener(e *facts.Watched, now time.Time) {
 	key, known := e.Process()
 	inodes := e.Inodes()
@@ -178,8 +178,8 @@ func (e *earlier) since() time.Time {
 	return e.full
 }
 
-// put is a listener as it was, with those readings in their place. Where there is
-// no earlier one, what the listener had stands.
+// put is a copy of a listener with these readings in it. Where there is none, the
+// listener keeps its own.
 func (e *earlier) put(l *model.Listener) *model.Listener {
 	if e == nil {
 		return l

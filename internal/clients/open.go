@@ -99,7 +99,8 @@ func (t *namespaceTap) open(w Where) error {
 	})
 }
 
-// inside is nil where a large ring from the start costs little.
+// inside runs a function in the namespace: for a tap that begins with a small ring and may need a large one. It is nil
+// where a large one from the start costs little.
 func (t *namespaceTap) inside(w Where) func(func() error) error {
 	if w.Many {
 		return t.ns.Do

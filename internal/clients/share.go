@@ -8,8 +8,8 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
-// admit leaves no more namespaces than there may be taps: one after the other that of the owner that has most
-// goes, one that is not tapped first, then the one that was tapped last.
+// admit leaves no more namespaces than there may be taps. Where there are more, the owner with the most of them loses one,
+// again and again: first those without a tap, then the one that was tapped last.
 func (f *Follower) admit(wanted []Where, s *model.Snapshot) (admitted []Where) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -68,7 +68,7 @@ const closeNotify = 31
 // closesWithin is how soon behind it the FIN comes of a client that has sent nothing else: it closes in one go.
 const closesWithin = 200 * time.Millisecond
 
-// farewell: of a connection that was used nothing but that may be left, or is what was read last.
+// farewell reports whether all that is left of a connection that was used, or all that was read of it last, may be a close_notify.
 func farewell(s *sockdiag.Socket) bool {
 	switch i := &s.Info; {
 	case s.State != sockdiag.CloseWait || s.Inode == 0 || !s.HasInfo || nothingSent(i):

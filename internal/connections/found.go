@@ -13,14 +13,14 @@ type Found struct {
 	Counts     model.Connections
 	SynBacklog int              // half-open (SYN_RECV)
 	Queued     int              // in the accept queue
-	QueuedLeft int              // of those queued, such as sent a request and FIN
-	Probes     int              // of those queued, such as sent FIN alone
+	QueuedLeft int              // of those queued: the client sent a request and FIN
+	Probes     int              // of those queued: the client sent FIN and nothing else
 	OldestWait time.Duration    // of those queued
 	OldestAsks *time.Duration   // of those queued that are no probes, nil where there are none
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
 
 	farewells []netip.AddrPort // of Closed: see farewell
-	notifies  int              // of these, such as nobody has read
+	notifies  int              // of these: what came last is unread
 	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
@@ -62,8 +62,8 @@ func (f *Found) Add(s *sockdiag.Socket) {
 	f.accept(s)
 }
 
-// The kernel answers a SYN of its own namespace at once. How long ago it was sent at least that has no answer: the first, and
-// one that follows others without.
+// The kernel answers a SYN of its own namespace at once. One that was sent at least this long ago has got no answer: the
+// first of a client, and one that is sent after others that got none.
 const (
 	firstWithin = 500 * time.Millisecond
 	nextWithin  = 50 * time.Millisecond

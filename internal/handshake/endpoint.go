@@ -16,7 +16,7 @@ type endpoint struct {
 	account   outcome.Account
 	open      [numStages]int
 	trusted   bool   // the kernel has had a socket of one of its clients
-	letIn     bool   // somebody
+	letIn     bool   // one of its clients was
 	roundTrip uint32 // of its clients' latest handshakes, the longest of which weigh most: milliseconds
 }
 
@@ -72,7 +72,7 @@ func (e *endpoint) report(at time.Duration) outcome.Endpoint {
 	return out
 }
 
-// judged is that of an attempt.
+// judged is what Options.Judged is told of an attempt.
 func (e *endpoint) judged(a *attempt, o outcome.Outcome, answer outcome.Answer) outcome.Judged {
 	j := outcome.Judged{
 		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
@@ -90,7 +90,7 @@ type endpoints struct {
 	list []*endpoint
 }
 
-// of is an attempt's.
+// of is the endpoint of an attempt.
 func (es *endpoints) of(a *attempt) *endpoint { return es.list[a.endpoint] }
 
 // obtain finds or makes the account of an address and port.

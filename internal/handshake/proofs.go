@@ -46,8 +46,8 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))
 }
 
-// takenAt is when: where nothing was dropped, at once. That there was no socket since means
-// that its connection has ended.
+// takenAt is when the answer was taken: at once where nothing was dropped, else when the client got in. If the kernel
+// has had no socket of it since, its connection has ended.
 func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
 	replied := a.first + ms(a.lastReply)
 	if p.drops.Between(port, replied, replied+synAckTimeout) {

@@ -29,7 +29,7 @@ type Options struct {
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
 	Judged func(outcome.Judged)
-	// Clock is the present, where what is observed is older: nil if it is what Ask is told.
+	// Clock is the present time, where segments are read late; nil: it is the time that Ask was called with last.
 	Clock func() time.Duration
 }
 
@@ -207,7 +207,7 @@ func (t *Tracker) end(at time.Duration, a *attempt) (deadline time.Duration) {
 	return t.after(at, a)
 }
 
-// after is when to look again at one that is counted, or 0.
+// after is when to judge an attempt again whose outcome is counted; 0 for never.
 func (t *Tracker) after(at time.Duration, a *attempt) (deadline time.Duration) {
 	again, done := t.follow(at, a)
 	if done || t.endpoints.of(a).open[stageInside] > t.table.limit/2 {

@@ -57,7 +57,7 @@ func (b *Books) Put(a *Account) {
 // Remove forgets an account.
 func (b *Books) Remove(id model.ListenerID) { delete(b.accounts, id) }
 
-// Watching reports whether an address that is in no roster has its drops counted:
+// Watching reports whether an address that is on no watchlist has its drops counted:
 // known, and ok where that is decided.
 func (b *Books) Watching(id model.ListenerID) (watched, known bool) {
 	a, known := b.accounts[id]

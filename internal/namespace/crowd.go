@@ -11,13 +11,14 @@ const (
 	mostListeners = 8192
 	// leastListeners are read of each namespace, however many there are.
 	leastListeners = 20
-	// mostAsked are kept of each namespace as they are asked for, beyond that: a port has 16 million addresses of the loopback.
+	// mostAsked more are kept of each namespace because somebody asks for their port: one can be listened on at 16 million
+	// addresses of the loopback.
 	mostAsked = 200
-	// mostUsers is how many users' listeners are counted apart; those of all others are one's.
+	// mostUsers is how many users have a count of their own; all others share one.
 	mostUsers = 1024
 )
 
-// crowds are how many listeners each namespace has, by which they share what is read. They are for who has the turn.
+// crowds are how many listeners each namespace has; how many of each are read follows from that. Who uses them has the turn.
 type crowds struct {
 	of  map[uint64]int
 	all int
@@ -38,7 +39,7 @@ func (c *crowds) most(id uint64) int {
 	return max(leastListeners, level(counts, mostListeners))
 }
 
-// note takes in how many it has; none when it is left.
+// note takes in how many listeners a namespace has: 0 when it is left.
 func (c *crowds) note(id uint64, n int) {
 	if c.of == nil {
 		c.of = make(map[uint64]int)
@@ -49,7 +50,7 @@ func (c *crowds) note(id uint64, n int) {
 	}
 }
 
-// level is what none of them may have more of, so that all of them together, who have more, have no more than that.
+// level is the limit for each of the counts with which their sum is at most that.
 func level(counts []int, most int) int {
 	slices.Sort(counts)
 	for i, n := range counts {
@@ -76,7 +77,7 @@ func (c *crowd) begin() {
 	clear(c.users)
 }
 
-// admits counts one of a user, and reports whether it is kept beside the others.
+// admits counts a listener of a user, and reports whether it is kept; others are kept already.
 func (c *crowd) admits(user uint32, others int) bool {
 	if c.users == nil {
 		c.users = make(map[uint32]int)
@@ -92,7 +93,7 @@ func (c *crowd) admits(user uint32, others int) bool {
 	return others < 2*c.most && c.users[user] <= c.each // what is watched is of somebody's share, too
 }
 
-// end sets what is kept of a user's the next time.
+// end sets how many of each user the next dump keeps.
 func (c *crowd) end() {
 	if c.each = 0; c.total > c.most {
 		var counts []int

@@ -147,7 +147,7 @@ func (s *sampler) stands(inode uint32) bool {
 
 // watching reports whether a listener's drops are its account's: it is watched,
 // or it is the same address under a new inode, or it is sure to be watched at
-// the next roster.
+// the next watchlist.
 func (s *sampler) watching(inode uint32, id model.ListenerID) bool {
 	if _, ok := s.watches.byInode[inode]; ok {
 		return true

@@ -78,9 +78,9 @@ func (f *front) closeFilter() error {
 	return filter.Close()
 }
 
-// refused counts the clients of a namespace that a reset refuses at one of its own addresses, for who may not follow
-// their handshakes. The kernel makes a message for each socket that it frees as long as somebody listens, so
-// that nobody does where no client has failed for a while (AttemptFails).
+// refused counts the clients of a namespace that a reset refuses at one of its own addresses, where their handshakes
+// may not be followed. As long as somebody listens, the kernel makes a message for each socket that it frees; so
+// nobody listens while no client fails (AttemptFails).
 type refused struct {
 	heard   *sockdiag.Refusals
 	resting bool
@@ -91,10 +91,10 @@ type refused struct {
 }
 
 const (
-	// mostRefusing is at how many addresses they are counted: whoever asks another one takes the place of that with the
-	// fewest, so that a scan of closed ports does not keep the places.
+	// mostRefusing is at how many addresses they are counted. A further one replaces the one with the fewest clients, so
+	// that a scan of closed ports does not fill the list.
 	mostRefusing = 64
-	// refusedRest is for how long no client has failed when nobody listens any more.
+	// refusedRest is how long after the last failure nobody listens any more.
 	refusedRest = 10 * time.Second
 )
 
@@ -121,7 +121,7 @@ func (r *refused) read(out map[string]uint64, now time.Time) {
 		}
 	}
 	if err != nil {
-		_ = r.close() // it is as where they cannot be heard of
+		_ = r.close() // from now on they are not counted
 		return
 	}
 	if missed {

@@ -96,7 +96,7 @@ type Listening struct {
 	Members []sockdiag.Listener
 }
 
-// Watch gives the samples the listeners of a roster; now is when it was listed.
+// Watch gives the samples the listeners of a watchlist; now is when it was listed.
 func (n *Namespace) Watch(now time.Time, list []Listening) {
 	n.shared.turn.Lock()
 	defer n.shared.turn.Unlock()

@@ -202,8 +202,8 @@ func (s *sampler) askEach() error {
 
 // answered is askEach's callback. When nobody answers, or another socket does,
 // the listener may have closed; or one has joined its address since the latest
-// roster (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only
-// a dump can show that, and it is asked until the next roster.
+// watchlist (SO_REUSEPORT), or a program redirects the lookup (BPF_SK_LOOKUP). Only
+// a dump can show that, and it is asked until the next watchlist.
 func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
 	m := &s.watches.list[s.fast.asked[i]].members[0]
 	switch {

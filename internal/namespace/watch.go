@@ -33,8 +33,8 @@ type member struct {
 	closed   bool // since the latest dump
 
 	doubted  bool // the latest reply was not believed
-	shadowed bool // the exact request does not find it; no longer asked until the next roster
-	suspect  bool // it was so before the latest roster
+	shadowed bool // the exact request does not find it; no longer asked until the next watchlist
+	suspect  bool // it was so before the latest watchlist
 }
 
 // reply is what is used of one.
@@ -201,7 +201,7 @@ func (w *watch) close(now time.Time) {
 	w.miss(now, false)
 }
 
-// inherit carries the samples over, so that a new roster makes no gap in the
+// inherit carries the samples over, so that a new watchlist makes no gap in the
 // seconds full.
 func (w *watch) inherit(old *watch) {
 	if w.account == old.account {
@@ -210,7 +210,7 @@ func (w *watch) inherit(old *watch) {
 	}
 }
 
-// inherit carries over what the roster's dump does not show: that it has closed
+// inherit carries over what the watchlist's dump does not show: that it has closed
 // since, as the dump itself calls back who listens.
 func (m *member) inherit(old *member) {
 	m.closed, m.suspect = old.closed, old.shadowed

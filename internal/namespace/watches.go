@@ -37,7 +37,7 @@ func (ws *watches) misses() bool {
 	return false
 }
 
-// miss notes that those have closed.
+// miss notes that the listeners which the dump does not have are closed.
 func (ws *watches) miss(now time.Time, migrates bool) (closed bool) {
 	for i := range ws.list {
 		closed = ws.list[i].miss(now, migrates) || closed
@@ -69,9 +69,9 @@ func (ws *watches) exact(listeners int) bool {
 	return true
 }
 
-// replace puts the watches of a new roster in the memberIndex of the previous ones. A
+// replace puts the watches of a new watchlist in the memberIndex of the previous ones. A
 // listener that closed in between is settled first; one that closed after the
-// roster's dump does not close a second time. stands reports whether a socket that
+// watchlist's dump does not close a second time. stands reports whether a socket that
 // is not watched any more still listens: it has reset nobody. It reports whether a
 // socket was not watched before.
 func (ws *watches) replace(now time.Time, next []watch, stands func(inode uint32) bool, migrates bool) (added bool) {

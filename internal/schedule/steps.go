@@ -103,7 +103,7 @@ func (s *Scheduler) readConnections(r *watchlist.List, n *namespace.Namespace) (
 	return cost, err
 }
 
-// list makes a roster, and has it watched.
+// relist makes a watchlist, and has it watched.
 func (s *Scheduler) relist(ctx context.Context, patience time.Duration) error {
 	r, err := s.lister.List(ctx, &s.options().Options, patience)
 	if err != nil {
@@ -160,7 +160,7 @@ type change struct {
 	done chan error
 }
 
-// reconfigure is the lister's loop's, between two rosters.
+// reconfigure is the lister's loop's, between two watchlists.
 func (s *Scheduler) reconfigure(opt Options) error {
 	next := *s.options()
 	next.Ports, next.PIDs, next.All, next.Targets = opt.Ports, opt.PIDs, opt.All, opt.Targets

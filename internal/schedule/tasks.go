@@ -53,7 +53,7 @@ type tasks struct {
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
 	overdrawn time.Time     // the latest first reading of a process for which no CPU time was saved up
-	patience  time.Duration // with the discoveries of the first roster that is published
+	patience  time.Duration // with the discoveries of the first watchlist that is published
 	readings  int           // readings of what is in trouble, so far
 	pending   atomic.Bool   // another reading of an acceptor may decide
 	still     atomic.Bool   // a JVM may stand still
@@ -62,8 +62,8 @@ type tasks struct {
 }
 
 // run lets them go until ctx is done, with an interval only that long from the first
-// roster on (and until what keeps clients waiting is decided), or until listing fails for the first time. After an interval the readings
-// under way that the next scan builds on are waited for: the first ones, and a roster.
+// watchlist on (and until what keeps clients waiting is decided), or until listing fails for the first time. After an interval the readings
+// under way that the next scan builds on are waited for: the first ones, and a watchlist.
 // What else is held up is left behind.
 func (t *tasks) run(ctx context.Context, interval time.Duration) error {
 	s := t.scheduler
@@ -200,7 +200,7 @@ func (t *tasks) retime() {
 	_ = t.metronome.Set(t.scheduler.options().SampleInterval) // or all is just being stopped
 }
 
-// begin makes the rosters that the clocks start with. named is closed once it is known
+// begin makes the watchlists that the clocks start with. named is closed once it is known
 // which listeners are watched: what discovery finds says so only where no target is
 // given. listed is closed when that has been waited for.
 func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error {
@@ -220,7 +220,7 @@ func (t *tasks) begin(ctx context.Context, named, listed chan<- struct{}) error 
 	return nil
 }
 
-// list makes the rosters. It fails when the first one cannot be made.
+// list makes the watchlists. It fails when the first one cannot be made.
 func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) error {
 	s := t.scheduler
 	if err := t.begin(first, named, listed); err != nil {
@@ -298,11 +298,11 @@ func (s *Scheduler) nap(due time.Time) time.Duration {
 	return left
 }
 
-// listAgain makes another roster, and returns what it cost.
+// listAgain makes another watchlist, and returns what it cost.
 func (t *tasks) listAgain(ctx context.Context) time.Duration {
 	s := t.scheduler
 	before := s.lister.Namespaces.Shared.Away()
-	former := s.list.Load()
+	previous := s.list.Load()
 	cost, err := cputime.Of(func() error { return s.relist(ctx, 0) })
 	cost += time.Duration(s.lister.Namespaces.Shared.Away() - before)
 	switch {
@@ -310,7 +310,7 @@ func (t *tasks) listAgain(ctx context.Context) time.Duration {
 	case err != nil:
 		s.blind()
 		s.options().Log.Warn("listeners could not be listed", "err", err)
-	case !s.list.Load().Same(former.Watchlist):
+	case !s.list.Load().Same(previous.Watchlist):
 		s.bells.walk.ring()
 		s.bells.read.ring()
 		s.bells.publish.ring()

@@ -16,7 +16,7 @@ import (
 // stumbles are words that readers stumble over. Plain ones instead: reports, shows,
 // distinguishes; rarely; expensive; this many; at most; closed; snapshot, scan, sample.
 var stumbles = regexp.MustCompile(`(?i)\b(tells? (of|apart)|told apart|seldom|dear(er|est)?|` +
-	`so many|in vain|vanish(es|ing)|ha(s|ve) vanished|upon|hence|foretold|` +
+	`so many|in vain|rosters?|vanish(es|ing)|ha(s|ve) vanished|upon|hence|foretold|` +
 	`(two|both|either|every|each|another|single|no more) looks?)\b`)
 
 // unsaid are words that strings leave out as well: what the program says is read by
