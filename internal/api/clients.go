@@ -33,7 +33,7 @@ type Clients struct {
 
 	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
 	Waiting          int      `json:"waiting"`                      // not decided: nothing has answered yet
-	Settling         int      `json:"settling,omitempty"`           // not decided: sent a SYN-ACK
+	Settling         int      `json:"settling,omitempty"`           // not decided: answered, most by a SYN-ACK
 	Stalling         int      `json:"stalling"`                     // not decided: the ACK was dropped
 	Unreached        int      `json:"unreached,omitempty"`          // not decided: sent SYN-ACKs, and repeats its SYN
 	DelayMeanSeconds *float64 `json:"delay_mean_seconds,omitempty"` // of the delayed

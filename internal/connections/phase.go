@@ -149,8 +149,8 @@ func silent(i *sockdiag.TCPInfo) bool { return i.BytesReceived == 0 }
 // last_data_sent is the time of the handshake and says nothing.
 func nothingSent(i *sockdiag.TCPInfo) bool { return i.DataSegsOut == 0 }
 
-// unclassify moves what the kernel cannot distinguish to Unclassified: all of
-// idle and in service when the bytes are not requests (TLS, HTTP/2), and what
+// unclassify moves what the kernel cannot distinguish to Unclassified: when the bytes are not requests (TLS, HTTP/2)
+// all of idle and in service but those who have sent no byte, as the client speaks first there, too; and what
 // is in service beyond the pool's threads: half-sent headers, async servlets.
 func unclassify(c *model.Connections, connector *model.Connector) {
 	if connector == nil {
@@ -162,9 +162,9 @@ func unclassify(c *model.Connections, connector *model.Connector) {
 	}
 	if connector.TLS || connector.HTTP2 {
 		move(model.InService, c.Phases[model.InService])
-		move(model.Idle, c.Phases[model.Idle])
+		move(model.Idle, c.Phases[model.Idle]-c.Silent)
 		move(model.Streaming, c.Phases[model.Streaming])
-		c.Silent, c.Recent, c.MaybeBusy = 0, 0, 0
+		c.Recent, c.MaybeBusy = 0, 0
 		return
 	}
 	virtual := connector.VirtualThreads != nil && connector.VirtualThreads.Value

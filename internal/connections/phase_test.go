@@ -102,8 +102,8 @@ func TestUnclassify(t *testing.T) {
 		"pool is large enough":  {&model.Connector{PoolThreads: new(20)}, 20, 7, 0},
 		"more than the threads": {&model.Connector{PoolThreads: new(12)}, 12, 7, 8},
 		"virtual threads":       {&model.Connector{PoolThreads: new(1), VirtualThreads: virtual}, 20, 7, 0},
-		"TLS":                   {&model.Connector{TLS: true, PoolThreads: new(200)}, 0, 0, 27},
-		"HTTP/2":                {&model.Connector{HTTP2: true}, 0, 0, 27},
+		"TLS":                   {&model.Connector{TLS: true, PoolThreads: new(200)}, 0, 2, 25},
+		"HTTP/2":                {&model.Connector{HTTP2: true}, 0, 2, 25},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

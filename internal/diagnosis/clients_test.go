@@ -168,18 +168,19 @@ func TestNobodyCameHidesNoFact(t *testing.T) {
 	require.NotContains(t, v.Summary, "clients that came before")
 }
 
-// A port that is listened on in another namespace: who was refused in this one is said.
-func TestRefusedInTheWrongNamespace(t *testing.T) {
+// A port that is listened on in another namespace: who is refused in this one came here, which is no mere warning.
+func TestRefusedBesideAnotherNamespace(t *testing.T) {
 	l := nothing().Listener
 	elsewhere(l)
 	l.Losses = &model.Losses{Clients: &model.Clients{Observed: 2 * time.Second}}
 	l.Losses.Clients.Outcomes[model.ClientRefused] = 5
 	e := symptoms.Input{Now: l, Elapsed: 2 * time.Second, Interval: 2 * time.Second, Sysctl: sysctls()}
 	v := AddClients(Judge(e, reading.DefaultThresholds()), l, e.Interval)
-	require.Equal(t, model.StatusWarning, v.Status)
+	require.Equal(t, model.StatusDown, v.Status)
 	require.Contains(t, v.Summary, "5 clients were refused")
 	require.Contains(t, v.Summary, "java 2024")
-	require.Contains(t, v.Answer.Do[0].Command, "--pid 2024")
+	require.Contains(t, v.Answer.Do[0].Command, "ss -Hltnp sport = :8080", "they came here")
+	require.Contains(t, v.Answer.Do[2].Command, "--pid 2024")
 
 	l.Elsewhere.Others = 30
 	v = Judge(e, reading.DefaultThresholds())

@@ -9,7 +9,7 @@ import (
 // status is the worst that the evidence shows.
 func (j *judge) status() model.Status {
 	switch {
-	case j.s.OnlyElsewhere():
+	case j.s.OnlyElsewhere() && !j.s.RefusedHere():
 		return model.StatusWarning
 	case !j.s.Now.Listening() && j.s.Now.Expected:
 		return model.StatusDown

@@ -78,6 +78,9 @@ func (j *judge) summaryDown(c model.Cause) string {
 	if fact := words.DrainingFact(j.s); fact != "" {
 		return phrase.Sprintf("The listener on port %v is closed, and %s: new clients are refused.", j.s.Now.Port, fact)
 	}
+	if j.s.OnlyElsewhere() {
+		return phrase.Sprintf("Nothing listens on port %v in this network namespace, and clients are refused; %s.", j.s.Now.Port, words.ElsewhereFact(j.s))
+	}
 	return phrase.Sprintf("Nothing listens on port %v: clients are refused.", j.s.Now.Port)
 }
 

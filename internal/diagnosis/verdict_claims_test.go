@@ -256,6 +256,10 @@ func haproxy(l *model.Listener) {
 	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "haproxy"
 }
 
+func jdkServer(l *model.Listener) {
+	l.Connector = &model.Connector{Server: model.ServerJVM().Name}
+}
+
 func ajp(l *model.Listener) { l.Connector.Protocol = "ajp" }
 
 // cameFrom is how many connections come from one address.
@@ -306,6 +310,16 @@ func scenariosClaims() []scenario {
 			name: "haproxy at its maxconn", status: saturated, cause: model.CauseNotAccepting,
 			now:    fresh().idle(20).queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
 			before: fresh().idle(20).queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(haproxy),
+		},
+		{
+			name: "a server of the JDK, which accepts and serves with one thread", status: saturated, cause: model.CauseNotAccepting,
+			now:    fresh().idle(1).queue(7, 3*time.Second).do(acceptor(model.AcceptorMissing)).do(jdkServer),
+			before: fresh().idle(1).queue(7, 2*time.Second).do(acceptor(model.AcceptorMissing)).do(jdkServer),
+		},
+		{
+			name: "a server of the JDK, which takes one client in a second and a half", status: losing, chain: chainOf(acceptQueue),
+			now:    fresh().idle(1).queue(11, 3*time.Second).lost(acceptQueue, syn, 40).do(jdkServer),
+			before: fresh().idle(1).queue(11, 3*time.Second).do(jdkServer),
 		},
 		{
 			name: "a child has inherited the socket of a server that has ended", status: saturated, cause: model.CauseNotAccepting,

@@ -65,7 +65,7 @@ func scenariosConfused() []scenario {
 			name: "nothing listens here, java does in a container", now: nothing().do(elsewhere), status: warning, cause: model.CauseNoListener,
 		},
 		{
-			name: "nothing listens here, many do in containers, and clients were refused here", status: warning, cause: model.CauseNoListener,
+			name: "nothing listens here, many do in containers, and clients were refused here", status: down, cause: model.CauseNoListener,
 			now: nothing().do(elsewhere).do(func(l *model.Listener) { l.Elsewhere.Others = 2 }).do(func(l *model.Listener) { l.Losses = &model.Losses{} }).do(outcome(model.ClientRefused, 17)),
 		},
 		{

@@ -39,7 +39,7 @@ func (a *attempt) stage() stage {
 		return stageInside
 	case a.has(counted):
 		return stageLeft
-	case a.replies == 0 && !a.unread():
+	case a.replies == 0 && !a.unread() && !a.has(refusal):
 		return waiting
 	case a.unreached():
 		return stageUnreached

@@ -608,6 +608,15 @@ func TestOpen(t *testing.T) {
 	s.ends()
 }
 
+// Who was refused tries no more, also before that is counted.
+func TestRefusedIsNotWaiting(t *testing.T) {
+	s := newScript(t, Options{})
+	s.refused()
+	e := s.tracker.Report()[0]
+	require.Equal(t, [2]int{0, 1}, [2]int{e.Waiting, e.Settling})
+	require.EqualValues(t, 1, s.ends().Clients[outcome.Refused])
+}
+
 // Beyond the limit clients are counted, each once however often it repeats its
 // SYN, and not followed.
 func TestBeyondTheLimit(t *testing.T) {

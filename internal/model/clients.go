@@ -266,7 +266,7 @@ type Clients struct {
 	// Observed is the part of the interval in which the handshakes were followed.
 	Observed time.Duration
 	Waiting  int // open attempts that nothing has answered yet
-	Settling int // open attempts that were sent a SYN-ACK, and of which no more is known yet
+	Settling int // open attempts that were answered, most by a SYN-ACK, and of which no more is known yet
 	Stalling int // open attempts that were sent a SYN-ACK, and whose ACK was dropped or is not known to have been taken
 	// Unreached are open attempts that were sent a SYN-ACK, and repeat their SYN: it does not reach them.
 	Unreached int

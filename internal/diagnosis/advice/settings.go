@@ -121,6 +121,9 @@ func Unknown(s *symptoms.Symptoms) string {
 	if !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name {
 		return "See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
+	if reading.OtherJVM(s.Now) {
+		return "See what its threads do (a thread dump), and which limits of its own the server has: these are known for Tomcat only."
+	}
 	if reading.Inexact(s.Now) {
 		return "Look again: with all connections counted the verdict can distinguish a server that has reached maxConnections from one that accepts too slowly."
 	}

@@ -21,7 +21,7 @@ func noListener() Cause {
 			if s.Now.Draining != nil {
 				return "Wait for it, or start another instance: it ends when its requests have been answered, or at its timeout. Before the next stop, take the instance out of the load balancer first, and wait until no new connections come (in Kubernetes a preStop hook that sleeps 10 s). If nobody stops it, its log says why it has closed its listener. No Tomcat limit refuses a connection on Linux."
 			}
-			if s.OnlyElsewhere() && !askedHere(s) {
+			if s.OnlyElsewhere() && !s.RefusedHere() {
 				return "Ask that network namespace: " + elsewhereCommand(s) + ". Or, if this one was meant: the application is down here, still starting, or bound to another address or port."
 			}
 			return "Look at the application's log and at \"ss -ltn\": it is down, still starting, or bound to another address or port. No Tomcat limit refuses a connection on Linux." + orElsewhere(s)
@@ -36,7 +36,7 @@ func noListener() Cause {
 			Title:     "nothing listens on an expected port",
 			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file).",
 			Clients:   "Connection refused.",
-			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning. A process that still has established connections of the port is named, too (`draining` in the JSON): it has closed its listener, as in a graceful shutdown, and serves those whom it has.",
+			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning while no client is refused here. A process that still has established connections of the port is named, too (`draining` in the JSON): it has closed its listener, as in a graceful shutdown, and serves those whom it has.",
 			Change:    "Where it shuts down: take the instance out of the load balancer first, wait until no new connections come, then stop it (Kubernetes: a `preStop` hook that sleeps 10 s).",
 			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
 			Holds:     "no LISTEN socket on an expected port",
@@ -61,13 +61,6 @@ func elsewhereCommand(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("sudo tcpdiag snapshot --pid %v", s.Now.Elsewhere.PID)
 }
 
-// askedHere means that clients were refused in this namespace, and the port is listened on in several
-// others: none of them is known to be the one that was meant.
-func askedHere(s *symptoms.Symptoms) bool {
-	c := s.Clients()
-	return c != nil && c.Outcomes[model.ClientRefused] > 0 && s.Now.Elsewhere != nil && s.Now.Elsewhere.Others > 0
-}
-
 // orElsewhere is what else may be meant: clients came here, perhaps since nothing leads them there.
 func orElsewhere(s *symptoms.Symptoms) string {
 	if !s.OnlyElsewhere() {
@@ -77,7 +70,7 @@ func orElsewhere(s *symptoms.Symptoms) string {
 }
 
 func noListenerSteps(s *symptoms.Symptoms) (do []model.Step) {
-	if !s.OnlyElsewhere() || askedHere(s) {
+	if !s.OnlyElsewhere() || s.RefusedHere() {
 		do = append(do,
 			advice.Command("See which addresses and ports are listened on: it may be bound to another", phrase.Sprintf("ss -Hltnp sport = :%v; ss -ltnp", s.Now.Port)),
 			advice.Action("Read the application's log: it is down, or still starting"))

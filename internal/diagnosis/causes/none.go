@@ -130,6 +130,12 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):
 		return seeOther(s)
+	case reading.OtherJVM(s.Now):
+		do := []model.Step{advice.DumpStep(s, "See what its threads do, and which limits of its own the server has")}
+		if s.Now.Connector.Server == model.ServerJVM().Name {
+			do = append(do, advice.Command("If it is a Tomcat that was not recognised, give its limits", again(s, " --max-connections N --max-threads N")))
+		}
+		return do
 	case reading.Inexact(s.Now):
 		return []model.Step{advice.Command("Look again: not all connections could be counted", again(s, ""))}
 	case reading.SlotsUncounted(s.Now):

@@ -42,6 +42,9 @@ func notAccepting() Cause {
 				}
 				return phrase.Sprintf("See what %s does: it is busy with something else, or stuck; or it has only inherited the socket, as a child of a server that has ended: then end it, start the server again, and have it close its descriptors in children (FD_CLOEXEC). A longer accept queue would only let more clients wait.", reading.ServerName(s.Now))
 			}
+			if unrecognised(s) {
+				return "See what its threads do (a thread dump): in a server in which one thread accepts and serves, as the JDK's HttpServer does unless it is given an executor, a single request that takes long holds up all others; give it an executor, and end that request. If it is a Tomcat: it is still being deployed, or the acceptor thread has ended, as its log says. A longer accept queue would only let more clients wait."
+			}
 			if s.Now.Acceptor == model.AcceptorMissing {
 				return "If the application is still being deployed, the port opened too early: have it open after the start (bindOnInit=false), and probe readiness by HTTP, not by connecting. Else look for the thread's end in the log (OutOfMemoryError): only a restart brings it back. A longer accept queue would only let more clients wait."
 			}
@@ -62,6 +65,12 @@ func notAccepting() Cause {
 				return []model.Step{
 					advice.Action(phrase.Sprintf("See what %s does: it is busy with something else, or stuck", reading.ServerName(s.Now))),
 					advice.Action("If it is a child that has inherited the socket of a server which has ended: end it, and start the server again"),
+				}, not
+			}
+			if unrecognised(s) {
+				return []model.Step{
+					advice.DumpStep(s, "See what its threads do: where one thread accepts and serves, as in the JDK's HttpServer without an executor, a single request holds up all others"),
+					advice.Action("If it is a Tomcat: its log says whether it is still being deployed, or the acceptor thread has ended"),
 				}, not
 			}
 			if s.Now.Acceptor == model.AcceptorMissing && !reading.SpeaksHTTP(s.Now) {
@@ -117,6 +126,11 @@ func foreign(s *symptoms.Symptoms) bool {
 	return s.Now.Acceptor == model.AcceptorMissing && s.Now.Connector.Kind().Name == model.ServerOther().Name
 }
 
+// unrecognised: it is a JVM, and whether its server has a thread that only accepts is not known.
+func unrecognised(s *symptoms.Symptoms) bool {
+	return s.Now.Acceptor == model.AcceptorMissing && reading.OtherJVM(s.Now)
+}
+
 // NobodyAccepts means that whatever the limits are, clients wait and the acceptor is idle or missing.
 func NobodyAccepts(s *symptoms.Symptoms) bool {
 	return acceptorIdle(s) && s.NothingAccepted() > 0 && !reading.AcceptsWithWorkers(s.Now) && !mayStandStill(s)
@@ -138,7 +152,7 @@ func acceptorPhrase(s *symptoms.Symptoms) string {
 	if n, _ := reading.SlotsInUse(s.Now); foreign(s) && n > 0 {
 		return phrase.Sprintf("no thread of %s waits for others there, which holds %s", reading.ServerName(s.Now), phrase.Count(n, "connection"))
 	}
-	if foreign(s) {
+	if foreign(s) || unrecognised(s) {
 		return "no thread of " + reading.ServerName(s.Now) + " waits for connections there"
 	}
 	if s.Now.Acceptor == model.AcceptorMissing {

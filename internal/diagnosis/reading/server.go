@@ -27,6 +27,9 @@ func IsTomcat(l *model.Listener) bool {
 	return c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
 }
 
+// OtherJVM means that it is a JVM in which no Tomcat was recognised.
+func OtherJVM(l *model.Listener) bool { return !IsTomcat(l) && l.Connector.Kind().JVM }
+
 // Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup.
 func Stopped(l *model.Listener) bool {
 	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen)

@@ -11,6 +11,12 @@ func (s *Symptoms) OnlyElsewhere() bool {
 	return !s.Now.Listening() && s.Now.Expected && s.Now.Elsewhere != nil && s.Now.Last == nil && s.Closed == nil && s.Now.Draining == nil
 }
 
+// RefusedHere means that clients come for the port in this network namespace, where nothing listens on it: it is this one that is meant.
+func (s *Symptoms) RefusedHere() bool {
+	c := s.Clients()
+	return c != nil && !s.Now.Listening() && c.Outcomes[model.ClientRefused] > 0
+}
+
 // TurnsAway means that clients fail though no packet was dropped at the listener. Of those that were let in
 // and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
 func (s *Symptoms) TurnsAway() bool {

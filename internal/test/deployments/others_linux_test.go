@@ -76,6 +76,43 @@ func others() []deployment {
 				Says: rig.Says{Unknown: true, Silent: []string{"Actuator", "nothing is held up"}, Names: []string{"currentThreadsBusy", "not_observable"}},
 			}.Run(c)
 		}},
+		{"a standalone Tomcat with TLS, all connections taken by clients that never begin its handshake", func(c *rig.Case) {
+			rig.Overload{
+				Server: func(c *rig.Case) *rig.Server {
+					return c.Tomcat(rig.Tomcat10, rig.JVM{}, tlsConnector(c, `port="8080" maxConnections="20" acceptCount="10" connectionTimeout="600000"`))
+				},
+				Clients: []rig.Clients{{N: 25}},
+				Full:    rig.Full{Any: true, Connections: 20, Connected: 20}, Settle: 2 * time.Second, Agent: true,
+				Says: rig.Says{
+					Verdict: []string{"saturated keep_alive_idle", "losing keep_alive_idle"},
+					Names:   []string{"connectionTimeout", "without a request yet"}, Silent: []string{`"unclassified": 20`},
+				},
+			}.Run(c)
+		}},
+		{"the JDK's own HttpServer, whose one thread accepts and serves", func(c *rig.Case) {
+			c.Program("java", "-Xmx64m", c.Write("One.java", `import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+public class One {
+    public static void main(String[] args) throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress(8080), 0);
+        server.createContext("/", exchange -> {
+            try {
+                Thread.sleep(600_000);
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        server.start();
+    }
+}`))
+			c.Answers("127.0.0.1:8080")
+			c.Hold(rig.Clients{N: 1, Text: rig.Get("/")})
+			c.Wait(time.Second)
+			clients := c.Hold(rig.Clients{N: 12, Text: rig.Get("/")})
+			c.Wait(3 * time.Second)
+			c.Row.Truth = fmt.Sprintf("the only thread serves one request, the accept queue has 12 clients, %d answered", clients.Answered.Load())
+			c.Both(rig.Port, "saturated not_accepting").Names("one thread accepts and serves").Silent("OutOfMemoryError", "slow_accept", "max-connections N")
+		}},
 	}, data(
 		slow("an AJP connector beside the HTTP one", rig.JVM{}.Tomcat(rig.Tomcat10, pool+`<Connector protocol="AJP/1.3" address="127.0.0.1" port="8009" secretRequired="false" maxConnections="3" maxThreads="2"/>`)),
 		two,
