@@ -11,7 +11,7 @@ import (
 // totals along, and who is refused afterwards is counted for the port.
 type totals struct {
 	sum     recording.Counted
-	seen    map[Key]recording.Counted // of each listener on the port, as last read
+	seen    map[Key]recording.Counted // of each listener on the port, as last read; see forget
 	refused uint64                    // of the port, as last read
 }
 
@@ -40,6 +40,30 @@ func (t *totals) add(key Key, now recording.Counted, refused uint64) {
 	}
 	t.refused = refused
 	t.sum = t.sum.Plus(&more)
+}
+
+// minSeen are remembered at least, without being asked whether somebody keeps their totals.
+const minSeen = 64
+
+// forget leaves those out whose totals nobody keeps any more: who comes back begins again. So they are hardly more than a snapshot has, on
+// however many addresses of a port somebody listens.
+func (t *totals) forget(s *model.Snapshot) {
+	if len(t.seen) <= minSeen+len(s.Listeners)+len(s.Retired) {
+		return
+	}
+	kept := make(map[Key]recording.Counted, len(s.Listeners)+len(s.Retired))
+	keep := func(k Key) {
+		if c, ok := t.seen[k]; ok {
+			kept[k] = c
+		}
+	}
+	for i := range s.Listeners {
+		keep(KeyOf(&s.Listeners[i]))
+	}
+	for i := range s.Retired {
+		keep(Key{s.Retired[i].ID, s.Retired[i].ID.Address.Port()})
+	}
+	t.seen = kept
 }
 
 // refusedAt is how many clients an expected port has refused, 0 where nobody counts them.

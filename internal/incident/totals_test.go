@@ -1,6 +1,7 @@
 package incident
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -60,4 +61,34 @@ func TestTotalsThatBeginAgain(t *testing.T) {
 		sum.add(key, drops(n), 0)
 	}
 	require.Equal(t, uint64(137), sum.sum.Packets())
+}
+
+// unwritten takes everything.
+type unwritten struct{}
+
+func (unwritten) begin(*open, *recording.Header) bool { return true }
+func (unwritten) frame(*open, *recording.Frame) bool  { return true }
+func (unwritten) tick(*open, *recording.Tick) bool    { return true }
+func (unwritten) end(*open, *recording.End) bool      { return true }
+
+// Who listens on one address after the other, of one port, has no more remembered than the snapshot has; what is counted
+// on a listener that comes back with its totals is counted once.
+func TestTotalsByChurn(t *testing.T) {
+	tracker, v := &tracker{history: NewHistory()}, newLife(1)
+	var retired []model.RetainedTotals
+	for second := range 3000 {
+		s := v.next(connectionsFull)
+		l := &s.Listeners[0]
+		n := second
+		if second%10 == 9 {
+			n-- // the one before, again
+		}
+		l.ID.Address = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, byte(n >> 8), byte(n)}), l.Port)
+		s.Retired = retired
+		retired = append(retired, model.RetainedTotals{ID: l.ID, Totals: l.Totals})
+		retired = retired[max(0, len(retired)-100):]
+		tracker.record(s, unwritten{})
+		require.Len(t, tracker.cases, 1)
+		require.LessOrEqual(t, len(tracker.cases[0].totals.seen), minSeen+101)
+	}
 }

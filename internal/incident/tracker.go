@@ -175,6 +175,7 @@ func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordi
 	if l != nil {
 		c.key = KeyOf(l)
 		c.totals.add(c.key, counted(&l.Totals), refusedAt(s, c.netns, c.port))
+		c.totals.forget(s)
 	}
 	c.absent = l == nil
 	switch now := s.Time; {
