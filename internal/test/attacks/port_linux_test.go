@@ -107,7 +107,13 @@ func (h hog) use(ctx context.Context, c net.Conn, request string) {
 	case h.leaves:
 		_, _ = c.Read(make([]byte, 100))
 	case h.deaf:
-		context.AfterFunc(ctx, func() { _ = c.Close() })
+		go func() { // for as long as one such attack lasts: an hour of them is more descriptors than a process has
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Minute):
+			}
+			_ = c.Close()
+		}()
 		time.Sleep(time.Second)
 	case h.endless:
 		go func() { _, _ = io.Copy(io.Discard, c) }()
