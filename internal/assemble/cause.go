@@ -149,10 +149,13 @@ func (w *witness) stands(since time.Time) bool {
 }
 
 // byPhases judges from the readings on both sides of a drop. That nothing was
-// full is said only of readings that are near.
+// full is said only of a reading that is near and not from before it, that all workers were
+// busy only where both are near.
 func (w *witness) byPhases(before moment, now *model.Listener, d losses.Drop) (model.Cause, model.Evidence, bool) {
 	c := causes.DropCause(before.Listener, now, w.now.Sub(before.at), w.t)
-	if c == model.CauseSlowAccept && !near(now.Connections, d) {
+	switch {
+	case c == model.CauseSlowAccept && !near(now.Connections, d),
+		c == model.CauseMaxThreads && (!beside(before.Connections, d) || !beside(now.Connections, d)):
 		c = model.CauseAcceptQueue
 	}
 	return c, strength(c), true
@@ -163,6 +166,11 @@ func near(c *model.Connections, d losses.Drop) bool {
 		return false
 	}
 	return !c.At.Before(d.Since) && c.At.Before(d.Until.Add(nearby))
+}
+
+// beside reports whether the connections were counted near a drop, on either side of it.
+func beside(c *model.Connections, d losses.Drop) bool {
+	return c != nil && c.At.After(d.Since.Add(-nearby)) && c.At.Before(d.Until.Add(nearby))
 }
 
 func strength(c model.Cause) model.Evidence {

@@ -64,3 +64,36 @@ func TestBurstBeyondTheRoom(t *testing.T) {
 		})
 	}
 }
+
+// Where a worker accepts (NIO2), and all were busy in both readings near a drop, these are the limit behind it; of
+// readings that are not near it is not known.
+func TestDropForWantOfWorkers(t *testing.T) {
+	now := time.Unix(1000, 0)
+	busy := func(at time.Time) *model.Listener {
+		return &model.Listener{
+			AcceptQueue: &model.AcceptQueue{Length: 3, Limit: 2},
+			Connector:   &model.Connector{Server: "tomcat", Protocol: "http-nio2", MaxThreads: &model.Setting[int]{Value: 6}, MaxConnections: &model.Setting[int]{Value: 60}},
+			Connections: &model.Connections{At: at, Accepted: 7, Phases: [model.NumPhases]int{model.InService: 6, model.Waiting: 1}},
+		}
+	}
+	for name, tt := range map[string]struct {
+		before, after time.Duration // of the drop
+		want          model.Cause
+	}{
+		"around it":       {-time.Second, 300 * time.Millisecond, model.CauseMaxThreads},
+		"both before it":  {-1300 * time.Millisecond, -300 * time.Millisecond, model.CauseMaxThreads},
+		"one long before": {-5 * time.Second, 300 * time.Millisecond, model.CauseAcceptQueue},
+		"one long after":  {-time.Second, 5 * time.Second, model.CauseAcceptQueue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &witness{
+				now: now.Add(max(time.Second, tt.after)), t: reading.DefaultThresholds(), listener: busy(now.Add(tt.after)),
+				before: moment{Listener: busy(now.Add(tt.before)), at: now.Add(tt.before)},
+			}
+			c, e, known := w.cause(losses.Drop{Since: now, Until: now.Add(10 * time.Millisecond), Packets: 30})
+			require.True(t, known)
+			require.Equal(t, tt.want, c)
+			require.Equal(t, tt.want == model.CauseMaxThreads, e == model.EvidencePhases)
+		})
+	}
+}

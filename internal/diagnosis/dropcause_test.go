@@ -54,6 +54,16 @@ func TestDropCause(t *testing.T) {
 		"not all connections were counted":                         {calm, tomcat(200, 8192, 100).inService(3).do(totals(0, 0, 0)).do(partly), acceptQueue},
 		"the limit is reached by those that were":                  {taken().inService(3).do(partly), taken().inService(100).do(partly), maxConns},
 		"maxConnections unlimited":                                 {calm, tomcat(200, -1, 100).inService(9000), model.CauseSlowAccept},
+		"NIO2, and all workers are busy":                           {workers(6, 1), workers(6, 1), threads},
+		"the same with an acceptor":                                {workers(6, 1).do(nio), workers(6, 1).do(nio), model.CauseSlowAccept},
+		"NIO2, all were busy once":                                 {workers(4, 1), workers(6, 1), acceptQueue},
+		"NIO2, all were busy before":                               {workers(6, 1), workers(4, 1), acceptQueue},
+		"NIO2, in a single look":                                   {look{}, workers(6, 1), acceptQueue},
+		"NIO2, many more were accepted":                            {workers(6, 1), workers(6, 9), acceptQueue},
+		"NIO2, nobody waited":                                      {workers(6, 1).queue(0, 0), workers(6, 1), acceptQueue},
+		"NIO2, workers were free":                                  {workers(3, 0), workers(4, 0), model.CauseSlowAccept},
+		"NIO2, all connections are taken as well":                  {workers(6, 54), workers(6, 54), maxConns},
+		"NIO2, how many are busy is not known":                     {workers(0, 0).do(encrypted).with(model.Unclassified, 7), workers(0, 0).do(encrypted).with(model.Unclassified, 7), model.CauseSlowAccept},
 		"a single look":                                            {look{}, taken().inService(100), maxConns},
 		"no look at all":                                           {look{}, look{}, acceptQueue},
 		"nothing but a queue":                                      {look{}, look{&model.Listener{AcceptQueue: &model.AcceptQueue{}}}, acceptQueue},
@@ -65,6 +75,17 @@ func TestDropCause(t *testing.T) {
 		})
 	}
 }
+
+// workers are six of NIO2, that number of them with a request, and clients in front of them.
+func workers(busy, waiting int) look {
+	return tomcat(6, 60, 20).pool(6).inService(busy).waiting(waiting).queue(21, time.Second).do(func(l *model.Listener) {
+		l.Connector.Protocol, l.AcceptQueue.NoAcceptFor = "http-nio2", new(time.Duration)
+	})
+}
+
+func encrypted(l *model.Listener) { l.Connector.TLS = true }
+
+func nio(l *model.Listener) { l.Connector.Protocol = "http-nio" }
 
 // inDoubt is a limit that what could not be read may overrule.
 func inDoubt(l *model.Listener) { l.Connector.MaxConnections.Uncertain = true }

@@ -143,6 +143,11 @@ func scenariosConfused() []scenario {
 			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
 		},
 		{
+			name: "NIO2 the same, and the packets are counted so", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),
+			now:    tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 4*time.Second).lost(threads, syn, 30),
+			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
+		},
+		{
 			name: "NIO2 the same, and a worker waited for a CPU when it accepted", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),
 			now:    tomcat(6, 8192, 17).do(nio2).pool(6).with(model.Streaming, 6).waiting(1).queue(18, 4*time.Second).lost(model.CauseCPUSaturated, syn, 32).lost(model.CauseSlowAccept, syn, 50),
 			before: tomcat(6, 8192, 17).do(nio2).pool(6).with(model.Streaming, 6).waiting(1).queue(18, 3*time.Second),

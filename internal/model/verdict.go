@@ -69,6 +69,7 @@ func DropCauses() []Cause {
 	return []Cause{
 		CauseMaxConnections, CauseKeepAliveIdle, CauseOpenFiles, CauseJVMPause,
 		CauseCPUThrottled, CauseCPUSaturated, CauseSlowAccept, CauseSynBacklog, CauseAcceptQueue, CauseNotAccepting,
+		CauseMaxThreads, // with NIO2, whose workers accept
 	}
 }
 

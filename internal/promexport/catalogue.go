@@ -56,7 +56,7 @@ func newCatalogue() *catalogue {
 		"Clients that met no listener on an expected port; absent where handshakes are not followed.",
 		"netns", "port")
 	c.droppedByCause = c.counter("tcpdiag_dropped_packets_total",
-		"Handshake packets that the kernel dropped at any listener of the agent, by cause, listeners that are gone included: tcpdiag_listener_dropped_packets_total with ten series an agent instead of dozens a listener.",
+		"Handshake packets that the kernel dropped at any listener of the agent, by cause, listeners that are gone included: tcpdiag_listener_dropped_packets_total with a series a cause instead of dozens a listener.",
 		"cause")
 	c.listener = newListenerMetrics(c)
 	c.connector = newConnectorMetrics(c)

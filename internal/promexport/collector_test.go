@@ -140,7 +140,7 @@ func TestNamesPassTheLinter(t *testing.T) {
 
 func TestClosedLabelSetsExistAtZero(t *testing.T) {
 	s := fleet(1)
-	s.Listeners[0].Totals = model.Totals{}
+	s.Listeners[0].Totals, s.Listeners[0].Connector.Protocol = model.Totals{}, "http-nio2"
 	got := collect(t, s)
 	require.Equal(t, map[string]float64{
 		"phase=waiting": 7991, "phase=in_service": 200, "phase=sending": 0, "phase=streaming": 0,
@@ -207,6 +207,7 @@ func TestADropCauseNeedsItsEvidence(t *testing.T) {
 		has    []string
 	}{
 		"everything known":    {func(*model.Listener) {}, nil, nil},
+		"NIO2":                {func(l *model.Listener) { l.Connector.Protocol = "http-nio2" }, nil, []string{"max_threads"}},
 		"no connector":        {func(l *model.Listener) { l.Connector = nil }, []string{"not_accepting"}, nil},
 		"limit not known":     {func(l *model.Listener) { l.Connector.MaxConnections = nil }, nil, nil},
 		"no limit":            {func(l *model.Listener) { l.Connector.MaxConnections.Value = -1 }, []string{"max_connections", "keep_alive_idle"}, nil},

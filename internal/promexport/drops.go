@@ -108,6 +108,8 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 		return p != nil && p.RunDelay != nil
 	case model.CauseNotAccepting: // its acceptor has to be read
 		return p != nil && k.Kind().Limits
+	case model.CauseMaxThreads: // where these accept
+		return k != nil && k.AcceptsWithWorkers()
 	case model.CauseSlowAccept: // what else could have filled the queue is known
 		return told || p != nil && isJVM(p, k)
 	default: // syn_backlog needs the listener alone, accept_queue that nothing else could be read

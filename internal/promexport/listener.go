@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 131
+	MaxSeriesPerListener = 134
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.

@@ -14,8 +14,13 @@ import (
 // maxThreadsBusy: every thread has a request, and requests wait.
 func maxThreadsBusy() Cause {
 	return Cause{
-		Name: model.CauseMaxThreads,
-		Now:  rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ThreadsFull, Surely) }},
+		Name:   model.CauseMaxThreads,
+		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty { return When(p.AwaitsWorkers(), Surely) }},
+		dropped: []refutation[*symptoms.Symptoms]{{"of a dropped packet: an acceptor takes connections there, not a worker (NIO2)", func(s *symptoms.Symptoms) bool {
+			_, known := reading.MaxThreads(s.Now)
+			return !known || !reading.AcceptsWithWorkers(s.Now)
+		}}},
+		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ThreadsFull, Surely) }},
 		Near: func(s *symptoms.Symptoms) bool { // what waits on hidden connections is not seen
 			return s.StageHigh(reading.StageMaxThreads) && (s.Both(s.ThreadsWanted) || s.Both(reading.Hidden) && s.Both(reading.AllThreadsBusy))
 		},
@@ -35,11 +40,11 @@ func maxThreadsBusy() Cause {
 		Book: Runbook{
 			Title:     "all threads are busy",
 			Seen:      "Requests wait inside Tomcat in two readings, and every worker thread is busy.",
-			Clients:   "Slow responses, then read timeouts. No client is refused.",
+			Clients:   "Slow responses, then read timeouts. No client is refused, but with NIO2, whose workers accept: where the accept queue is full, connect timeouts.",
 			Check:     "What the handlers wait for (a database, another service, a lock): `jstack PID` shows where the `http-nio-…-exec-…` threads wait.",
 			Change:    "Shorten that wait. Raise `server.tomcat.threads.max` only if what the handlers call has room for more at the same time.",
 			Vain:      "acceptCount. It makes clients wait longer in front of the same threads.",
-			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy",
+			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy; of a dropped packet, where a worker accepts (NIO2): all of them were busy while clients waited in two readings around the drop, with hardly more connections held in the second",
 			Otherwise: "requests_stand, where requests wait in front of free threads",
 		},
 	}

@@ -30,6 +30,9 @@ func slowAccept() Cause {
 		}, refuted: []refutation[reading.Pair]{
 			{nobodyTaken, func(p reading.Pair) bool { return p.NothingAccepted() > 0 }},
 			{"the oldest in the accept queue was the oldest before", reading.Pair.OldestStands},
+			{"a worker would have had to accept (NIO2), and all were busy", func(p reading.Pair) bool {
+				return reading.AcceptsWithWorkers(p.Now) && p.Either(reading.AllThreadsBusy)
+			}},
 			{"it is not certain that maxConnections is what is configured", func(p reading.Pair) bool { return reading.UncertainLimit(p.Now) }},
 			{"not all connections could be counted", func(p reading.Pair) bool { return reading.Inexact(p.Now) }},
 			{"slots that reset clients hold have not been counted", func(p reading.Pair) bool { return reading.SlotsUncounted(p.Now) }},

@@ -81,6 +81,17 @@ func (p Pair) AtConnectionLimit(l *model.Listener) bool {
 	return n >= model.ConnectionsReached(l.Connector.MaxConnections.Value)
 }
 
+// AwaitsWorkers means that connections were taken out of the accept queue only as workers became free (NIO2): in both
+// readings all were busy while clients waited, and hardly more connections were held than before.
+func (p Pair) AwaitsWorkers() bool {
+	if p.Before == nil || !AcceptsWithWorkers(p.Now) || !p.Both(func(l *model.Listener) bool { return AllThreadsBusy(l) && QueueWaits(l) }) {
+		return false
+	}
+	held, ok := SlotsInUse(p.Now)
+	then, known := SlotsInUse(p.Before)
+	return ok && known && held <= then+max(1, then/10)
+}
+
 // MostlyIdle reports whether most accepted connections are idle in the snapshots
 // that show the limit reached. Unclassified ones are never called idle.
 func (p Pair) MostlyIdle() bool {
