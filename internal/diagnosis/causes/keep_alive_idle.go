@@ -57,7 +57,7 @@ func keepAliveSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step, not
 		return unknownSteps(s), ""
 	}
 	to, _ := advice.ConnectionsWanted(s)
-	raise := raiseConnections(s, "Let more clients in: an idle connection costs a descriptor and a few KiB, no thread", to)
+	raise := advice.RaiseConnections(s, "Let more clients in: an idle connection costs a descriptor and a few KiB, no thread", to)
 	do = append(do, endIdleSooner(s)...)
 	not = "More threads: those there are have nothing to do."
 	if slices.Contains(v.Chain, model.CauseMaxThreads) {

@@ -258,3 +258,9 @@ func WaitingRequests(l *model.Listener) int {
 func VirtualThreads(l *model.Listener) bool {
 	return l != nil && l.OnVirtualThreads()
 }
+
+// IdleForMoments reports whether most connections are idle at the moment, and may be in service.
+func IdleForMoments(l *model.Listener) bool {
+	n, ok := SlotsInUse(l)
+	return ok && model.MostlyIdle(Phase(l, model.Idle), n) && l.Connections.MostlyMaybeBusy()
+}
