@@ -95,6 +95,8 @@ type Connections struct {
 	Unclassified   int            `json:"unclassified"`
 	Reset          *int           `json:"reset,omitempty"`
 	Abandoned      int            `json:"abandoned"`                // of client_closed: with a request that nobody has read
+	Left           int            `json:"left,omitempty"`           // of client_closed: for half a second and more, and the server still has their requests
+	LeftSeconds    float64        `json:"left_seconds,omitempty"`   // of these, for how long the first, at least
 	Unacknowledged int            `json:"unacknowledged,omitempty"` // of sending: repeated again and again, and nothing has come back
 	Forgotten      int            `json:"forgotten,omitempty"`      // of none of these: ended by the server, and nothing acknowledges it, at addresses from which others are heard of
 	Silent         *int           `json:"silent,omitempty"`         // of idle, where there are any: have sent nothing since they were connected
@@ -263,6 +265,8 @@ func newConnections(c *model.Connections) *Connections {
 		TopPeers:       newPeerShares(c.TopPeers),
 		Reset:          c.Reset,
 		Abandoned:      c.Abandoned,
+		Left:           c.Left,
+		LeftSeconds:    c.LeftFor.Seconds(),
 		Unacknowledged: c.Unacknowledged,
 		Forgotten:      c.Forgotten,
 		Silent:         silent,

@@ -80,6 +80,22 @@ func farewell(s *sockdiag.Socket) bool {
 	}
 }
 
+// leftFor is for how long a connection is in CLOSE_WAIT at least until the server is said to have its request still.
+const leftFor = 500 * time.Millisecond
+
+// left: the client has closed an accepted connection some time ago, at its side at least, and the server does not (see
+// model.Connections.Left). The FIN is an ACK; whatever comes behind it makes the time too short.
+func left(s *sockdiag.Socket) bool {
+	i := &s.Info
+	return s.State == sockdiag.CloseWait && s.Inode != 0 && s.HasInfo && i.LastAckRecv >= leftFor && !leftStream(i)
+}
+
+// leftStream: several small pieces were sent for longer than a second after the request, or before data that came with the end,
+// as a close_notify does.
+func leftStream(i *sockdiag.TCPInfo) bool {
+	return manyPieces(i) && (i.LastDataRecv-i.LastDataSent >= streamFor || i.LastDataRecv-i.LastAckRecv < closesWithin)
+}
+
 // Unanswered are the peers that closed before they had an answer, by what the protocol shows.
 func (f *Found) Unanswered(connector *model.Connector) []netip.AddrPort {
 	if connector == nil || !connector.TLS || len(f.farewells) == 0 {

@@ -127,6 +127,10 @@ func (f *Found) accept(s *sockdiag.Socket) {
 			f.Counts.MaybeBusy++
 		}
 	}
+	if left(s) {
+		f.Counts.Left++
+		f.Counts.LeftFor = max(f.Counts.LeftFor, s.Info.LastAckRecv)
+	}
 	if s.State == sockdiag.CloseWait && s.RecvQ > 1 { // FIN itself counts as one byte
 		f.Counts.Abandoned++
 		if untouched(s) {

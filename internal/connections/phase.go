@@ -47,11 +47,12 @@ const (
 // (tcpi_data_segs_out, tcpi_bytes_acked). A stream that is quiet for longer looks
 // like an idle connection.
 func streaming(i *sockdiag.TCPInfo) bool {
-	if !i.HasDataSegs() || silent(i) || i.DataSegsOut < i.DataSegsIn+streamSegments {
-		return false
-	}
-	sentFor := i.LastDataRecv - i.LastDataSent
-	return sentFor >= max(streamFor, i.LastDataSent) && i.BytesAcked <= streamBytes*uint64(i.DataSegsOut)
+	return manyPieces(i) && i.LastDataRecv-i.LastDataSent >= max(streamFor, i.LastDataSent)
+}
+
+// manyPieces: more segments were sent than came, and small ones.
+func manyPieces(i *sockdiag.TCPInfo) bool {
+	return i.HasDataSegs() && !silent(i) && i.DataSegsOut >= i.DataSegsIn+streamSegments && i.BytesAcked <= streamBytes*uint64(i.DataSegsOut)
 }
 
 // beingRead distinguishes a request whose first bytes a worker has already read, an

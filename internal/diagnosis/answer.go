@@ -54,6 +54,9 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.Unheard() > 0 && j.onlyStands(v) && j.whoWaits() == "" {
 			return phrase.Sprintf("What at least %s sent came to this host, and not to the server.", phrase.Count(j.s.Unheard(), "client"))
 		}
+		if j.s.LeftInside() && j.onlyStands(v) && j.whoWaits() == "" {
+			return phrase.Sprintf("At least %s left before the end of their answers.", phrase.Count(reading.Left(j.s.Now), "client"))
+		}
 		if j.s.Forgotten() && j.onlyStands(v) && j.whoWaits() == "" {
 			return "Requests on connections that were idle may be lost on their way: they do not reach this host."
 		}
@@ -175,7 +178,7 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+	case j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"

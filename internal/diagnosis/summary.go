@@ -224,6 +224,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
+	case j.s.LeftInside():
+		s = phrase.Capital(words.LeftInside(j.s))
 	case j.s.Losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
 	case j.s.OnlyUnanswered():

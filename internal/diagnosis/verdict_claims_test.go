@@ -233,6 +233,15 @@ func unacknowledged(n int) func(*model.Listener) {
 	}
 }
 
+// leftInside are connections that their clients closed some time ago, and the server has their requests.
+func leftInside(n int) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Connections.Accepted += n
+		l.Connections.Phases[model.ClientClosed] += n
+		l.Connections.Left, l.Connections.LeftFor = n, 12*time.Second
+	}
+}
+
 // forgotten are connections that the server has ended, and something in between no longer knows, and others that it has ended.
 func forgotten(n, others int) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -250,6 +259,18 @@ func droppedInside(n uint64) func(*model.Listener) {
 		l.Losses = &model.Losses{Clients: &model.Clients{Observed: 3 * time.Second}}
 		l.Losses.Clients.Unheard = n
 	}
+}
+
+// leftFor is how long ago the first of them did.
+func leftFor(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.Connections.LeftFor = d }
+}
+
+func overTLS(l *model.Listener) { l.Connector.TLS = true }
+
+// closedIdle: of those that have closed none seems to have anything in hand.
+func closedIdle(l *model.Listener) {
+	l.Connections.ClosedIdle = l.Connections.Phases[model.ClientClosed]
 }
 
 func haproxy(l *model.Listener) {
@@ -1008,6 +1029,56 @@ func scenariosClaims() []scenario {
 		{
 			name: "clients that acknowledge nothing", status: warning, codes: []string{"unacknowledged"},
 			now: fresh().do(unacknowledged(20)), before: fresh().do(unacknowledged(20)),
+		},
+		{
+			name: "clients closed while the server still had their requests", status: warning, codes: []string{"clients_left"},
+			now: fresh().inService(4).do(leftInside(5)), before: fresh().inService(4).do(leftInside(5)),
+		},
+		{
+			name: "clients closed behind a header that came in time", status: warning, codes: []string{"clients_left"},
+			now: fresh().inService(1).do(leftInside(25)).do(closedIdle), before: fresh().inService(1).do(leftInside(24)).do(closedIdle),
+		},
+		{
+			name: "clients of TLS closed while the server still had their requests", status: warning, codes: []string{"clients_left"},
+			now: fresh().with(model.Unclassified, 8).do(leftInside(8)).do(overTLS), before: fresh().with(model.Unclassified, 8).do(leftInside(8)).do(overTLS),
+		},
+		{
+			name: "clients have ended their own side, alone it may be", status: ok, notCodes: []string{"clients_left"},
+			now: fresh().inService(4).do(leftInside(5)).do(leftFor(time.Second)), before: fresh().inService(4).do(leftInside(5)),
+		},
+		{
+			name: "clients have closed, and others had no answer", status: losing, codes: []string{"clients_left"},
+			now: fresh().inService(4).do(leftInside(5)).do(leftFor(time.Second)).do(answers(3, 2)), before: fresh().inService(4).do(leftInside(5)),
+		},
+		{
+			name: "clients have ended their own side alone: the others were answered", status: ok, notCodes: []string{"clients_left"},
+			now:    fresh().inService(4).do(leftInside(5)).do(answers(20, 0)).do(leftFor(time.Second)),
+			before: fresh().inService(4).do(leftInside(5)),
+		},
+		{
+			name: "clients closed a while ago, and others were answered", status: warning, codes: []string{"clients_left"},
+			now: fresh().inService(4).do(leftInside(5)).do(answers(20, 0)), before: fresh().inService(4).do(leftInside(5)),
+		},
+		{
+			name: "clients closed behind a header that came in time, and count as answered", status: warning, codes: []string{"clients_left"},
+			now:    fresh().inService(1).do(leftInside(25)).do(closedIdle).do(answers(20, 0)).do(leftFor(time.Second)),
+			before: fresh().inService(1).do(leftInside(24)).do(closedIdle),
+		},
+		{
+			name: "some of the clients in service have closed", status: ok, notCodes: []string{"clients_left"},
+			now: fresh().inService(9).with(model.Unclassified, 50).do(leftInside(5)), before: fresh().inService(9).with(model.Unclassified, 50).do(leftInside(5)),
+		},
+		{
+			name: "two clients closed while the server had their requests", status: ok, notCodes: []string{"clients_left"},
+			now: fresh().inService(1).do(leftInside(2)), before: fresh().inService(1).do(leftInside(2)),
+		},
+		{
+			name: "clients closed while the server had their requests, in one reading", status: ok, notCodes: []string{"clients_left"},
+			now: fresh().inService(1).do(leftInside(5)), before: fresh().inService(6),
+		},
+		{
+			name: "a JVM that stands still notices nobody that closes", status: ok, notCodes: []string{"clients_left"},
+			now: fresh().idle(9).do(leftInside(5)).do(standing(800 * time.Millisecond)), before: fresh().idle(9).do(leftInside(5)).do(standing(800 * time.Millisecond)),
 		},
 		{
 			name: "what connected clients send is dropped in front of their sockets", status: warning, codes: []string{"unheard_clients"},

@@ -43,6 +43,11 @@ type Connections struct {
 	// ClosedIdle of the ClientClosed had nothing in hand: a keep-alive connection
 	// that was idle, or a probe that asked nothing.
 	ClosedIdle int
+	// Left of the ClientClosed have been that for half a second and more, the first for LeftFor at least: the poller closes an idle
+	// connection as soon as its client's FIN comes, so the server still has their requests. Streams are not among them, of
+	// which it does not read until it sends the next time.
+	Left    int
+	LeftFor time.Duration
 	// Silent of the Idle have sent nothing since they were connected, a second ago and more
 	// (tcpi_bytes_received 0): Tomcat's connectionTimeout ends these, its
 	// keepAliveTimeout those that have had a response.

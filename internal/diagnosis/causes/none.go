@@ -120,6 +120,11 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{advice.Command("Look for longer, while clients fail", again(s, " --interval 10s"))}
 	case s.CutOff():
 		return advice.MissingAddressSteps(s)
+	case s.LeftInside():
+		return []model.Step{
+			advice.DumpStep(s, "See where the requests stand whose clients have closed"),
+			advice.Action("Bound what the handlers wait for, and asynchronous requests, below the clients' timeout; or let the clients wait for longer than a request takes"),
+		}
 	case s.Unacknowledged():
 		return advice.UnacknowledgedSteps()
 	case s.Unheard() > 0:

@@ -204,6 +204,14 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "clients_left", Title: "clients close while the server still has their requests",
+			Seen:    "Three connections at least, and a fifth of those that are not idle, are in CLOSE_WAIT for half a second and longer, in two readings, while threads are free: Tomcat closes an idle connection as soon as its client's FIN comes, so these have a request in service, with a thread or asynchronously. Streams are left out. A client that ends its own side alone to read its answer looks the same: that they have closed shows in a close_notify (TLS), a part of their answers that came before, others that had no answer, or ten seconds of it.",
+			Clients: "A read timeout: their patience is shorter than the request takes. The header may have come.",
+			Check:   "`ss -tn state close-wait 'sport = :PORT'`; `jstack PID`: where the requests' threads stand; the clients' timeout.",
+			Change:  "What the handlers wait for, with a timeout below the clients'; a timeout of asynchronous requests; or the clients' timeout.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "unheard_clients", Title: "something in front of their sockets takes what connected clients send",
 			Seen:    "Three clients at least ended a connection, or were sent a reset, and their sockets here are open and have heard nothing of it (tcpi_last_ack_recv). Seen by their segments (CAP_NET_RAW).",
 			Clients: "A request on an open connection has no answer, or is reset: a rule drops or rejects it, mostly as connection tracking has forgotten the connection.",

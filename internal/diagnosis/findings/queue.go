@@ -57,6 +57,15 @@ func unacknowledged(s *symptoms.Symptoms, add adder) {
 		"Their hosts or networks are gone, or packets of full size do not reach them (a tunnel's or VPN's smaller MTU with ICMP filtered: compare ping -M do -s 1472, set net.ipv4.tcp_mtu_probing=1, or clamp the MSS). The kernel keeps such a connection for some 15 minutes (net.ipv4.tcp_retries2), and Tomcat its slot as long: have the application give up on streams whose client does not answer. More threads or connections do not bring them back.")
 }
 
+// leftInside says that clients closed before they had their whole answers.
+func leftInside(s *symptoms.Symptoms, add adder) {
+	if !s.LeftInside() {
+		return
+	}
+	add("clients_left", model.SeverityWarning, phrase.Capital(words.LeftInside(s))+".",
+		"Their timeout is shorter than their requests take. Find what the handlers wait for (--thread-dump as its user and group, or jstack PID), and bound that below the clients' timeout. Asynchronous requests need a timeout of their own: the server does not see that their clients have closed. More threads or connections do not help.")
+}
+
 // unheard says that something takes what connected clients send.
 func unheard(s *symptoms.Symptoms, add adder) {
 	if s.Unheard() == 0 {

@@ -143,6 +143,22 @@ func Unacknowledged(l *model.Listener) int {
 // unacknowledgedLeast is of how many of them that is said.
 const unacknowledgedLeast = 3
 
+// Left are clients that closed while the server still had their requests, where they are a fifth of all but the idle at least:
+// fewer are those of people who click again.
+func Left(l *model.Listener) int {
+	if l == nil || l.Connections == nil {
+		return 0
+	}
+	c := l.Connections
+	if c.Left < leftInsideLeast || 5*c.Left < c.Accepted-c.Phases[model.Idle] {
+		return 0
+	}
+	return c.Left
+}
+
+// leftInsideLeast is of how many of them that is said.
+const leftInsideLeast = 3
+
 // Forgotten are connections that the server has ended and something in between no longer knows, where they are a fifth of all
 // that it ended: of these some hosts are gone, and have their address with others.
 func Forgotten(l *model.Listener) int {

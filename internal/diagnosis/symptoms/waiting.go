@@ -1,6 +1,8 @@
 package symptoms
 
 import (
+	"time"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -74,6 +76,25 @@ func (s *Symptoms) LeftUnanswered() bool {
 
 // leftLeast is of how many of them that is said.
 const leftLeast = 3
+
+// LeftInside means that in both snapshots clients had closed while the server still had their requests. A Tomcat that stands still, or
+// whose threads are all busy, does not see that an idle client has closed either.
+func (s *Symptoms) LeftInside() bool {
+	p := s.Now.Process
+	still := p != nil && p.InSafepoint != nil || reading.Stopped(s.Now) || s.PausedMost() || reading.WithoutPoller(s.Now) || reading.PollerBlocked(s.Now)
+	return !still && !s.ThreadsFull && !s.ExecutorFull && reading.IsTomcat(s.Now) && s.Both(func(l *model.Listener) bool { return reading.Left(l) > 0 }) && s.closedBoth()
+}
+
+// closedBoth is what shows that clients have closed, and not ended their own side alone to read their answers: a close_notify, a part of
+// their answers that they have had, others who had none, or that it has been for longer than anybody waits.
+func (s *Symptoms) closedBoth() bool {
+	n, ended := s.Unanswered()
+	c := s.Now.Connections
+	return s.Now.Connector.TLS || 2*c.ClosedIdle >= c.Phases[model.ClientClosed] || n > 0 && 5*n >= ended || s.LeftUnanswered() || c.LeftFor >= longLeft
+}
+
+// longLeft is for how long nobody waits who has ended its own side alone.
+const longLeft = 10 * time.Second
 
 // RequestsStand means that in both snapshots a request has been there for a second and longer of
 // which nobody has read a byte, and no limit of the threads explains it. A thread that is

@@ -176,6 +176,11 @@ func Unacknowledged(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("%d of %s %s no sign of their clients: what was sent is repeated, and nothing acknowledges it", n, phrase.Count(s.Now.Connections.Accepted, "connection"), phrase.Verb(n, "has", "have"))
 }
 
+// LeftInside says how many clients did not wait for their answers.
+func LeftInside(s *symptoms.Symptoms) string {
+	return phrase.Sprintf("%s closed their connections while the server still had their requests, the first %s ago", phrase.Count(reading.Left(s.Now), "client"), phrase.Seconds(s.Now.Connections.LeftFor))
+}
+
 // Unheard says of how many clients something in front of their sockets takes what they send.
 func Unheard(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("what %s sent on open connections was dropped or rejected in front of their sockets", phrase.Count(s.Unheard(), "client"))

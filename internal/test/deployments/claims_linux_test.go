@@ -1,11 +1,14 @@
 package deployments
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -106,6 +109,37 @@ func claims() []deployment {
 			c.Row.Truth = s.Says(rig.Port).String()
 			c.Ask(rig.Port, "--interval", "2s").Verdict("saturated max_connections", "losing max_connections").Silent("20 of 200 threads", "server.tomcat.threads")
 		}},
+		{"TLS, handlers of 4 s, clients that wait for 2 s", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=60", "SSLEnabled=true", "scheme=https", "secure=true", "keystore="+c.KeystoreFile())...)
+			c.Answers("127.0.0.1:8080")
+			impatient(c, s, 16, "https://127.0.0.1:8080/?ms=4000")
+		}},
+		{"the header is sent, and the handlers hang; clients wait for 2 s", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=60")...)
+			c.Answers("127.0.0.1:8080")
+			impatient(c, s, 4, "http://127.0.0.1:8080/?flush=1&ms=20000")
+		}},
+		{"clients that shut down their side behind requests of 1.5 s, and are answered", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, tomcat("maxThreads=60")...)
+			c.Answers("127.0.0.1:8080")
+			var answered, failed atomic.Int64
+			for range 16 {
+				go func() {
+					for c.Ctx.Err() == nil {
+						if halfClosing(c.Ctx, "/?ms=1500") == nil {
+							answered.Add(1)
+						} else {
+							failed.Add(1)
+						}
+					}
+				}()
+			}
+			c.Until("clients are answered", func() bool { return answered.Load() > 50 })
+			said := s.Says(rig.Port)
+			c.Both(rig.Port, "ok")
+			c.Row.Truth = fmt.Sprintf("%s; clients: %d answered, %d not", said, answered.Load(), failed.Load())
+			c.Holds(failed.Load() == 0, "%d clients failed", failed.Load())
+		}},
 		{"8 handlers in open(2) of a FIFO", func(c *rig.Case) {
 			fifo := c.Write("fifo", "")
 			c.Must(os.Remove(fifo))
@@ -129,6 +163,49 @@ func once(address string) error {
 		_ = conn.Close()
 	}
 	return err
+}
+
+// halfClosing asks once, ends its own side behind the request, and reads the answer.
+func halfClosing(ctx context.Context, path string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:8080")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, rig.Get(path)); err != nil {
+		return err
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite()
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.Contains(line, " 200") {
+		err = fmt.Errorf("%q", line)
+	}
+	return err
+}
+
+// impatient are as many clients as that, each of which asks again when it has given up.
+func impatient(c *rig.Case, s *rig.Server, n int, url string) {
+	client := rig.HTTPClient(rig.Unverified(), false)
+	client.Timeout = 2 * time.Second
+	var failed, answered atomic.Int64
+	for range n {
+		go func() {
+			for c.Ctx.Err() == nil {
+				if rig.Fetch(c.Ctx, client, url) != nil {
+					failed.Add(1)
+				} else {
+					answered.Add(1)
+				}
+			}
+		}()
+	}
+	c.Until("clients give up", func() bool { return failed.Load() >= int64(3*n) })
+	said := s.Says(rig.Port)
+	c.Both(rig.Port, "warning", "warning max_threads").Names("closed their connections while the server still had their requests", `"abandoned": 0`).Silent("maxThreads from", "maxConnections from")
+	c.Row.Truth = fmt.Sprintf("%s; clients: %d gave up after 2 s, %d answered", said, failed.Load(), answered.Load())
 }
 
 // keep has a client try again and again until the case ends; it counts the failures.

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Semaphore;
 
 /**
- * What a request asks for: "async" never to be answered, without a thread, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
+ * What a request asks for: "async" never to be answered, without a thread, "flush" the header of the response to be sent first, "open" a file to be opened, "ms" to wait, "lock" to wait with the one lock, "lookup" the client's name, "burn" milliseconds of CPU time, "hoard" 2^N objects
  * that stay, "keep" KiB that stay, "litter" KiB that do not, "print" characters to the standard output, "collect" them, "count" millions of rounds in one loop, "answer" KiB more in the response, what Hands does, "to" another port (of "host"): a request there, whose answer
  * takes "hold" and is given up after "timeout" milliseconds; with "pool" the connection is
  * used again, with "three" after a wait for one of three.
@@ -32,6 +32,9 @@ class Work extends HttpServlet {
         if (request.getParameter("task") != null) {
             Hands.later(request.startAsync(), number(request, "task"));
             return;
+        }
+        if (request.getParameter("flush") != null) {
+            response.flushBuffer();
         }
         Hands.waitFor(request);
         if (request.getParameter("open") != null) {
