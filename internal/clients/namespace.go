@@ -308,7 +308,7 @@ func (a *account) clients(p *namespace, now time.Time, interval time.Duration) *
 func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate, t.GaveUpUnreached, t.ResetInAnswer = e.LetIn, e.LetInLate, e.GaveUpUnreached, e.ResetInAnswer
-	t.Unheard = e.Unheard
+	t.Unheard, t.Alerted = e.Unheard, e.Alerted
 	t.Begun = uint64(e.Open())
 	for _, n := range e.Clients {
 		t.Begun += n

@@ -65,7 +65,11 @@ func (j *judge) what(v model.Verdict) string {
 			return state + "."
 		}
 		if v.Cause == model.CauseServerResets && j.s.Now.Losses != nil && j.whoWaits() == "" { // their clients do lose something
-			return strings.TrimSuffix(j.notLost(), ".") + "; connections were reset."
+			how := "connections were reset"
+			if j.s.OnlyAlerted() {
+				how = "TLS handshakes failed"
+			}
+			return strings.TrimSuffix(j.notLost(), ".") + "; " + how + "."
 		}
 		return cmp.Or(j.waits(v.Status), "Nobody is seen to be turned away.")
 	}

@@ -97,6 +97,16 @@ func resetInAnswer(n uint64) func(*model.Listener) {
 	}
 }
 
+// alerted are clients of a TLS connector, of which to some the server sent no more than an alert.
+func alerted(n, of, checks uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		l.Connector.TLS = true
+		c := l.Losses.Clients
+		c.Alerted, c.LetIn, c.Outcomes[model.ClientConnected] = n, of, of
+		c.Answers = model.ClientAnswers{Checks: checks}
+	}
+}
+
 // closedByServer is how many of the unanswered were closed by the server.
 func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
@@ -1003,6 +1013,26 @@ func scenariosClaims() []scenario {
 		{
 			name: "it does one of a thousand clients", status: ok, notCodes: []string{"server_resets"},
 			now: fresh().do(answers(4000, 0)).do(outcome(model.ClientConnected, 4000)).do(resetInAnswer(4)), before: fresh(), change: moved("TCPAbortOnData", 4),
+		},
+		{
+			name: "no client has a version of TLS in common with the server", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(answers(0, 0)).do(alerted(12, 12, 0)), before: fresh(), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "one of three has not, beside checks of the port", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(answers(0, 0)).do(alerted(4, 32, 20)), before: fresh(), change: moved("PassiveOpens", 32),
+		},
+		{
+			name: "a scanner asks for old versions of TLS, beside clients", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(answers(0, 0)).do(alerted(6, 40, 0)), before: fresh(), change: moved("PassiveOpens", 40),
+		},
+		{
+			name: "and where nobody else comes", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(answers(0, 0)).do(alerted(2, 2, 0)), before: fresh(), change: moved("PassiveOpens", 2),
+		},
+		{
+			name: "answers of 7 bytes where TLS is not spoken", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(answers(12, 0)).do(alerted(12, 12, 0)).do(func(l *model.Listener) { l.Connector.TLS = false }), before: fresh(), change: moved("PassiveOpens", 12),
 		},
 		{
 			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},

@@ -293,6 +293,13 @@ func (a *attempt) serverEnds(at time.Duration, s *packet.Segment) (deadline time
 	return at, true
 }
 
+// isAlert reports whether the server's FIN follows an answer as long as an alert, to a client that sent something and
+// had not ended its side: the handshake of TLS has failed, if that is what the port speaks. A FIN that is repeated is no other.
+func (a *attempt) isAlert(s *packet.Segment) bool {
+	sent, got := s.Seq-a.serverISN-1+uint32(s.Payload), s.Ack-a.isn-1
+	return a.replies > 0 && !a.supposed() && sent == outcome.AlertLength && got > 0 && got < maxUpload && !a.has(finished|shut|left|closed|wasReset)
+}
+
 // rejectedIn is, beside the network's time, how soon a client that is no longer there answers data with a RST
 // (tcp_rcv_state_process, TCP_FIN_WAIT2 and orphans). One that has shut down its side alone (shutdown(2)) takes it.
 const rejectedIn = 250 * time.Millisecond

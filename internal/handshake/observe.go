@@ -36,6 +36,7 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 			if s.Flags&packet.FlagFIN == 0 {
 				return
 			}
+			t.endpoints.of(t.table.at(i)).account.ServerEnded(t.table.at(i).isAlert(s))
 			if deadline, ok := t.table.at(i).serverEnds(at, s); ok {
 				t.restage(t.table.at(i))
 				t.table.move(i, deadline)

@@ -125,6 +125,8 @@ type ClientTotals struct {
 	// ResetInAnswer clients were let in, and reset by the server when they had not acknowledged all that it had sent: it
 	// discards what it has not sent yet, and sends nothing again.
 	ResetInAnswer uint64
+	// Alerted clients had sent something, and the server ended the connection behind 7 bytes, the length of a TLS alert.
+	Alerted uint64
 	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
 	Unheard   uint64
 	Answers   ClientAnswers
@@ -202,6 +204,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
 	t.Unheard = less(t.Unheard, before.Unheard)
 	t.ResetInAnswer = less(t.ResetInAnswer, before.ResetInAnswer)
+	t.Alerted = less(t.Alerted, before.Alerted)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
 	t.Untracked = less(t.Untracked, before.Untracked)
@@ -229,6 +232,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.GaveUpUnreached += other.GaveUpUnreached
 	t.Unheard += other.Unheard
 	t.ResetInAnswer += other.ResetInAnswer
+	t.Alerted += other.Alerted
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)
 	t.Untracked += other.Untracked

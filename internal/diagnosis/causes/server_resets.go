@@ -25,7 +25,7 @@ func serverResets() Cause {
 			},
 		},
 		Near: func(s *symptoms.Symptoms) bool {
-			return s.ClosedUnread() || s.ClosedEarly() > 0 || s.ResetInAnswer() > 0
+			return s.ClosedUnread() || s.ClosedEarly() > 0 || s.ResetInAnswer() > 0 || s.OnlyAlerted()
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + ResetPhrase(s) },
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
@@ -37,6 +37,9 @@ func serverResets() Cause {
 			}
 			if !reading.IsTomcat(s.Now) {
 				return phrase.Sprintf("See why %s ends these connections: a forwarder (docker-proxy, a proxy) does where nobody listens at the address that it passes them on to. Its log, or ss -tnp state syn-sent, shows where that is.", reading.ServerName(s.Now))
+			}
+			if s.OnlyAlerted() {
+				return "See why: openssl s_client from a client's host, or -Djavax.net.debug=ssl:handshake of the server's JVM. Mostly client and server have no version of TLS or no cipher in common: compare what the clients offer with protocols and ciphers of the Connector (server.ssl.enabled-protocols, server.ssl.ciphers). No limit of connections or threads has a part in it."
 			}
 			if s.OnlyInAnswer() {
 				return "Let the server send the rest before a connection ends: it closes with SO_LINGER 0 (connectionLinger of the Connector, socket.soLingerTime, a customizer that sets them), which discards what has not been sent yet. -1 is the default. No limit of connections or threads has a part in it."
@@ -61,6 +64,12 @@ func serverResets() Cause {
 				return []model.Step{
 					advice.Action("See for how long the other end keeps an idle connection (nginx keepalive_timeout of the upstream, a balancer's idle timeout, the client pool's)"),
 					advice.Action(phrase.Sprintf("Keep them for longer than that here (%s%s), or shorten it there", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))),
+				}, accepted
+			}
+			if s.OnlyAlerted() {
+				return []model.Step{
+					advice.Action("See which alert it is, from a client's host: openssl s_client -connect HOST:PORT, with -tls1_2 or -tls1_3 as the clients ask; or -Djavax.net.debug=ssl:handshake of the server's JVM"),
+					advice.Action("Then let both have a version of TLS and a cipher in common: protocols and ciphers of the Connector (server.ssl.enabled-protocols, server.ssl.ciphers), or those of the clients"),
 				}, accepted
 			}
 			if !reading.IsTomcat(s.Now) {
@@ -89,12 +98,12 @@ func serverResets() Cause {
 		},
 		Book: Runbook{
 			Title:     "the server resets or ends connections that it has accepted",
-			Seen:      "Clients that were let in were reset by the server, or it ended their connections without a byte of an answer. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too. SO_LINGER 0 in the midst of an answer shows in the two RSTs that follow it, unless the client ended its side.",
+			Seen:      "Clients that were let in were reset by the server, or it ended their connections without a byte of an answer. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too. SO_LINGER 0 in the midst of an answer shows in the two RSTs that follow it, unless the client ended its side. A failed TLS handshake shows in an answer of 7 bytes.",
 			Clients:   "Connection reset, or broken pipe, in the midst of an upload; an empty reply, or a premature end.",
-			Check:     "A `connectionTimeout` of milliseconds that was meant in seconds; a forwarder (docker-proxy) with nobody behind it; uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
+			Check:     "TLS without a version or cipher in common; a `connectionTimeout` of milliseconds that was meant in seconds; a forwarder (docker-proxy) with nobody behind it; uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset clients after their handshake, and no listener closed; or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent",
+			Holds:     "the server reset clients after their handshake, and no listener closed; or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent; or a fifth of those that came to a connector with TLS, and sent something, had 7 bytes, the length of an alert, and the end of the connection",
 			Otherwise: "listener_closed",
 		},
 	}
@@ -149,6 +158,9 @@ func ResetPhrase(s *symptoms.Symptoms) string {
 	if s.OnlyClosedEarly() {
 		k := s.ClosedEarly()
 		return phrase.Sprintf("%s of clients came on connections that %s had closed before, and %s answered with a reset", phrase.Count(k, "segment"), reading.ServerName(s.Now), phrase.Verb(k, "was", "were"))
+	}
+	if s.OnlyAlerted() {
+		return words.Alerted(s)
 	}
 	if s.OnlyInAnswer() {
 		return words.ResetInAnswer(s)

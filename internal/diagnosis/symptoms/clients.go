@@ -517,6 +517,29 @@ func (s *Symptoms) ResetInAnswer() uint64 {
 	return c.ResetInAnswer
 }
 
+// Alerted is how many clients' TLS handshakes have failed, and of how many that sent something, where they are a fifth of
+// these: the server's whole answer was as long as an alert.
+func (s *Symptoms) Alerted() (n, of uint64) {
+	c, k := s.Clients(), s.Now.Connector
+	if c == nil || k == nil || !k.TLS || !s.Now.Listening() {
+		return 0, 0
+	}
+	of = max(c.LetIn-min(c.LetIn, c.Answers.Checks), c.Alerted)
+	if c.Alerted < leftLeast || alertedPart*c.Alerted < of {
+		return 0, 0
+	}
+	return c.Alerted, of
+}
+
+// alertedPart: one of as many clients whose handshake fails is too many. Scanners of ports are fewer.
+const alertedPart = 5
+
+// OnlyAlerted means that this is what is seen, and no reset or end of a connection for another reason.
+func (s *Symptoms) OnlyAlerted() bool {
+	n, _ := s.Alerted()
+	return n > 0 && s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0
+}
+
 // Unheard is how many connected clients something in front of their sockets drops or rejects.
 func (s *Symptoms) Unheard() uint64 {
 	c := s.Clients()
@@ -533,7 +556,7 @@ func (s *Symptoms) OnlyInAnswer() bool {
 
 // OnlyClosedEarly means that what is seen are requests that come too late, and nothing else.
 func (s *Symptoms) OnlyClosedEarly() bool {
-	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && s.ClosedEarly() > 0
+	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && !s.OnlyAlerted() && s.ClosedEarly() > 0
 }
 
 // ResetByServer is how many clients the server has reset.

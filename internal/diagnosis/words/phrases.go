@@ -313,6 +313,16 @@ func ResetInAnswer(s *symptoms.Symptoms) string {
 	return text
 }
 
+// Alerted says how many clients' TLS handshakes have failed.
+func Alerted(s *symptoms.Symptoms) string {
+	n, of := s.Alerted()
+	who := phrase.Count(n, "client")
+	if of > n {
+		who = phrase.Number(n) + " of " + phrase.Count(of, "client")
+	}
+	return phrase.Sprintf("%s answered %s with 7 bytes, the length of a TLS alert, and ended the connection: the TLS handshake of these clients fails", reading.ServerName(s.Now), who)
+}
+
 // DrainingFact says who has closed its listener and still has its connections.
 func DrainingFact(s *symptoms.Symptoms) string {
 	o := s.Now.Draining

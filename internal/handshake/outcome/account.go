@@ -38,6 +38,9 @@ type Endpoint struct {
 	// ResetInAnswer clients were reset by the server when they had not acknowledged all that it had sent.
 	ResetInAnswer uint64
 
+	// Alerted clients were sent as many bytes as a TLS alert has, before the server ended the connection.
+	Alerted uint64
+
 	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
 	Unheard uint64
 
@@ -100,6 +103,7 @@ type Account struct {
 	late       uint64
 	unreached  uint64
 	inAnswer   uint64
+	alerted    uint64
 	aborts     aborts
 	answers    Answers
 	delays     Delays
@@ -161,6 +165,16 @@ func (a *Account) Untracked(n float64) { a.untracked += n }
 // Unanswered counts a SYN that was dropped.
 func (a *Account) Unanswered() { a.unanswered++ }
 
+// AlertLength is that of a TLS alert that is not encrypted: the head of a record, and two bytes (RFC 5246, 6.2.1 and 7.2).
+const AlertLength = 7
+
+// ServerEnded takes in that the server has ended a connection. alert: its whole answer was as long as a TLS alert.
+func (a *Account) ServerEnded(alert bool) {
+	if alert {
+		a.alerted++
+	}
+}
+
 // Trouble takes in that a packet of a client which began then was dropped, or that it was turned away.
 func (a *Account) Trouble(first time.Duration) { a.troubled = max(a.troubled, first, 1) }
 
@@ -189,7 +203,7 @@ func (a *Account) Answer(answer Answer, first time.Duration) {
 // Report also resets what is of the time since the report before.
 func (a *Account) Report(at time.Duration) Endpoint {
 	out := Endpoint{
-		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, ResetInAnswer: a.inAnswer, Answers: a.answers, Delays: a.delays, Responses: a.responses,
+		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, ResetInAnswer: a.inAnswer, Alerted: a.alerted, Answers: a.answers, Delays: a.delays, Responses: a.responses,
 		Untracked: uint64(a.untracked + .5), Unanswered: a.unanswered, Flood: a.flood.now(at),
 	}
 	a.delays.Shortest, a.delays.Longest = 0, 0

@@ -3,6 +3,7 @@ package deployments
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -68,7 +69,58 @@ while True:
 			c.Holds(ended.Load() <= then+10, "%d are ended with the step taken", ended.Load()-then)
 			c.Row.Truth += "; with a server where it passes them on to all are answered"
 		}},
+		{"C", "https://github.com/mozilla/server-side-tls/issues/280", "the Connector has TLS 1.2 alone (there as it has no cipher of TLS 1.3): the handshake of who asks for TLS 1.3 fails", func(c *rig.Case) {
+			at := c.Mark()
+			var answered, ended atomic.Int64
+			serve := func(protocols string) *rig.Server {
+				s := c.Tomcat(rig.Tomcat10, rig.JVM{}, strings.Replace(tlsConnector(c, `port="8080"`), "<SSLHostConfig>", `<SSLHostConfig protocols="`+protocols+`">`, 1))
+				c.Until("the port is open", func() bool { return c.Connects(rig.Port) })
+				answered.Store(0)
+				ended.Store(0)
+				return s
+			}
+			s := serve("TLSv1.2")
+			config := rig.Unverified()
+			config.MinVersion = tls.VersionTLS13
+			for range 5 {
+				keep(c, func() error { return secured(c.Ctx, config, &answered, &ended) })
+			}
+			c.Until("handshakes fail", func() bool { return ended.Load() > 20 })
+			c.Both(rig.Port, "warning server_resets").Names("the TLS handshake of these clients fails", "openssl s_client", "alerted").Silent("maxSwallowSize", "no request is lost")
+			said := c.Row.Said
+			c.Row.Truth = fmt.Sprintf("%s; clients ask for TLS 1.3: %d answered, the handshake of %d failed", s.Says(rig.Port), answered.Load(), ended.Load())
+			c.UnwindTo(at)
+			serve("TLSv1.2,TLSv1.3")
+			for range 5 {
+				keep(c, func() error { return secured(c.Ctx, config, &answered, &ended) })
+			}
+			c.Until("clients are answered with the step taken", func() bool { return answered.Load() > 50 })
+			c.Holds(ended.Load() == 0, "the handshake of %d fails with the step taken", ended.Load())
+			c.Both(rig.Port, "ok").Silent("server_resets")
+			c.Row.Said = said
+			c.Row.Truth += "; with TLS 1.3 all are answered"
+		}},
 	}
+}
+
+// secured asks once with TLS.
+func secured(ctx context.Context, config *tls.Config, answered, ended *atomic.Int64) error {
+	conn, err := (&tls.Dialer{NetDialer: &net.Dialer{Timeout: 2 * time.Second}, Config: config}).DialContext(ctx, "tcp", "127.0.0.1:8080")
+	if err != nil {
+		ended.Add(1)
+		return err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(3 * time.Second))
+	if _, err = io.WriteString(conn, rig.Get("/")); err == nil {
+		_, err = conn.Read(make([]byte, 100))
+	}
+	if err != nil {
+		ended.Add(1)
+		return err
+	}
+	answered.Add(1)
+	return nil
 }
 
 // ofStopped are reports of servers that accept nobody, for reasons that no setting of theirs has.
