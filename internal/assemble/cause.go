@@ -82,7 +82,7 @@ func (w *witness) ofBurst(d losses.Drop, c model.Cause, e model.Evidence, waits 
 	if c != model.CauseSlowAccept && c != model.CauseCPUSaturated || d.Until.Sub(d.Since) > atOnce || d.Packets <= 2*w.roomBefore(d) {
 		return c, e, true
 	}
-	var first time.Time // of the counts after it
+	counted := false // since
 	for _, r := range w.counted {
 		if r.At.Before(d.Since) || !r.At.Before(d.Until.Add(nearby)) {
 			continue
@@ -93,12 +93,10 @@ func (w *witness) ofBurst(d losses.Drop, c model.Cause, e model.Evidence, waits 
 			}
 			return model.CauseMaxConnections, model.EvidencePhases, true
 		}
-		if first.IsZero() {
-			first = r.At
-		}
+		counted = true
 	}
 	switch {
-	case waits && (first.IsZero() || e == model.EvidencePhases): // one that shows them may still come
+	case waits && (!counted || e == model.EvidencePhases): // one that shows them may still come
 		return "", "", false
 	case e == model.EvidencePhases:
 		return model.CauseAcceptQueue, model.EvidenceNone, true
