@@ -93,13 +93,7 @@ const (
 // causes and what each of them takes is the catalogue's (internal/diagnosis).
 type Choose func(*Moment) (model.Cause, Strength)
 
-// Judge names the limit that kept the accept queue from being emptied. prev is
-// an earlier reading of the same process or the zero value.
-func Judge(prev, cur Reading, phases Phases, choose Choose) Judgement {
-	m := Moment{near: &prev, wide: &prev, cur: &cur, phases: &phases}
-	return m.judgement(choose)
-}
-
+// judgement names the limit that kept the accept queue from being emptied.
 func (m *Moment) judgement(choose Choose) Judgement {
 	cause, strength := choose(m)
 	out := Judgement{Cause: cause, Strength: strength, Acceptor: m.acceptorState()}

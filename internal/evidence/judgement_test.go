@@ -66,7 +66,11 @@ const ms = time.Millisecond
 
 // judged goes by the catalogue, as the program does.
 func judged(prev, cur Reading, phases Phases) Judgement {
-	return Judge(prev, cur, phases, causes.OfMoment)
+	var track Track
+	if !prev.Began.IsZero() {
+		track.Judge(prev, phases, causes.OfMoment)
+	}
+	return track.Judge(cur, phases, causes.OfMoment)
 }
 
 func TestJudge(t *testing.T) {

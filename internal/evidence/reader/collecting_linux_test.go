@@ -96,7 +96,7 @@ func (s *server) neverAtLatch(t *testing.T, long time.Duration) {
 		seen[cur.Acceptor.Activity]++
 		judgements := []evidence.Judgement{track.Judge(cur, evidence.Phases{}, causes.OfMoment)}
 		for _, prev := range past {
-			judgements = append(judgements, evidence.Judge(prev, cur, evidence.Phases{}, causes.OfMoment))
+			judgements = append(judgements, judged(evidence.Phases{}, prev, cur))
 		}
 		for _, j := range judgements {
 			named[j.Cause]++

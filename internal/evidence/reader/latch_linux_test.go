@@ -122,7 +122,7 @@ func (s *server) provesPaused(t *testing.T, connector int, r *Reader) {
 		Subject: evidence.SubjectAcceptor, Why: "it sleeps for a set time, and open files are below their limit: the connector is paused",
 	}
 	require.Eventually(t, func() bool { // it wakes for a moment a hundred times a second
-		return slices.Contains(evidence.Judge(evidence.Reading{}, r.Read(), evidence.Phases{}, causes.OfMoment).Missing, asleep)
+		return slices.Contains(judged(evidence.Phases{}, r.Read()).Missing, asleep)
 	}, time.Minute, time.Millisecond)
 	s.ask(t, "op=resume&port="+port)
 	s.settles(t, connector, r, model.CauseSlowAccept, evidence.StrengthAcceptor)
@@ -136,9 +136,18 @@ func (s *server) provesNIO2(t *testing.T) {
 	j := s.settles(t, nio2, r, model.CauseAcceptQueue, evidence.StrengthNone)
 	require.Contains(t, j.Missing, evidence.Missing{Subject: evidence.SubjectAcceptor, Why: "NIO2 has no acceptor thread"})
 	walked := evidence.Phases{Walked: true, SlotsInUse: maxConnections, MaxConnections: evidence.Known(maxConnections)}
-	j = evidence.Judge(r.Read(), r.Read(), walked, causes.OfMoment)
+	j = judged(walked, r.Read(), r.Read())
 	require.Equal(t, model.CauseMaxConnections, j.Cause)
 	require.Equal(t, evidence.StrengthPhases, j.Strength)
+}
+
+// judged is what the last of some readings shows.
+func judged(phases evidence.Phases, readings ...evidence.Reading) (j evidence.Judgement) {
+	var track evidence.Track
+	for _, r := range readings {
+		j = track.Judge(r, phases, causes.OfMoment)
+	}
+	return j
 }
 
 // settles reads until two judgements in a row name the cause.

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/causes"
 	"github.com/tcpdiag/tcpdiag/internal/discovery"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
@@ -60,7 +59,7 @@ func TestReading(t *testing.T) {
 	require.Eventually(t, func() bool { // a busy machine may withhold the CPU from us, and the runtime may send a signal
 		first = r.Read()
 		c.at = c.at.Add(evidence.MinApart)
-		j := evidence.Judge(first, r.Read(), evidence.Phases{}, causes.OfMoment)
+		j := judged(evidence.Phases{}, first, r.Read())
 		return j.Cause == model.CauseSlowAccept && j.Strength == evidence.StrengthAcceptor
 	}, time.Minute, time.Millisecond)
 }
