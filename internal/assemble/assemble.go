@@ -3,8 +3,8 @@
 // next judgement compares with.
 //
 // Read assemble.go first. Drops that wait for a cause get it by Causes, before the totals
-// are taken; Compose then makes the listeners of the readings (compose.go) with what is
-// counted (counted.go), and Judge judges them (history.go).
+// are taken; Snapshot then makes the listeners of the readings (compose.go) with what is
+// counted (counted.go) and with their clients (clients/accounts), and judges them (history.go).
 package assemble
 
 import (
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -39,13 +40,14 @@ type State struct {
 	figures   connections.Figures
 	waits     time.Time
 	last      map[expected]model.LastListener // of the expected ports
+	clients   *accounts.State                 // nil where none are counted
 }
 
 // Waits is when the next snapshot must be made for the causes that wait, zero for none.
 func (s *State) Waits() time.Time { return s.waits }
 
-// Draft is a snapshot in the making: all but the verdicts.
-type Draft struct {
+// draft is a snapshot in the making.
+type draft struct {
 	*model.Snapshot
 	next    *State // a copy, which nobody else has
 	f       *facts.View
@@ -54,9 +56,15 @@ type Draft struct {
 	miss    facts.Missing
 }
 
-// Compose makes the listeners of what is known; Judge gives them their verdicts. state is nil
-// before the first.
-func Compose(state *State, f *facts.View, opt Options) *Draft {
+// Snapshot makes one of what is known. state is nil before the first.
+func Snapshot(state *State, f *facts.View, opt Options) (*State, *model.Snapshot) {
+	d := compose(state, f, opt)
+	d.judge()
+	return d.next, d.Snapshot
+}
+
+// compose makes the listeners of what is known.
+func compose(state *State, f *facts.View, opt Options) *draft {
 	d := newDraft(state, f, &opt)
 	d.miss.Add(f.Watchlist.Unavailable...)
 	d.listeners()
@@ -75,6 +83,7 @@ func Compose(state *State, f *facts.View, opt Options) *Draft {
 		d.miss.Add(model.Unavailable{What: fmt.Sprintf("connections in network namespace %d", id), Why: f.Unread[id].Error()})
 	}
 	d.Unavailable = d.miss.List
+	d.next.clients = accounts.Add(d.next.clients, f.Clients, d.Snapshot)
 	d.Self.SourceUp = sources(f)
 	return d
 }
@@ -82,7 +91,7 @@ func Compose(state *State, f *facts.View, opt Options) *Draft {
 // Causes name the limits behind the drops that wait for one, where they are known by now.
 func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losses.Causes {
 	out := make(map[model.ListenerID]losses.Causes)
-	var d *Draft
+	var d *draft
 	for i := range f.Namespaces {
 		n := &f.Namespaces[i]
 		for id, a := range n.Accounts {
@@ -110,11 +119,11 @@ func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []los
 	return finalCauses(h, now, waiting, t)
 }
 
-func newDraft(state *State, f *facts.View, opt *Options) *Draft {
-	d := &Draft{
+func newDraft(state *State, f *facts.View, opt *Options) *draft {
+	d := &draft{
 		f: f, opt: opt, next: state.copy(), earlier: make(map[model.ListenerID]*earlier),
 		Snapshot: &model.Snapshot{
-			Time: f.Time, Host: f.Host, Kernel: f.Kernel, Self: f.Self, Omitted: f.Watchlist.Omitted,
+			Time: f.Time, Interval: f.Interval(), Host: f.Host, Kernel: f.Kernel, Self: f.Self, Omitted: f.Watchlist.Omitted,
 			Targets: f.Watchlist.Targets, TargetInfos: f.Watchlist.Infos, Notes: f.Watchlist.Notes,
 		},
 	}
@@ -128,7 +137,7 @@ func (s *State) copy() *State {
 	if s == nil {
 		return &State{histories: make(map[model.ListenerID]*history), last: make(map[expected]model.LastListener)}
 	}
-	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone(), last: maps.Clone(s.last)}
+	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone(), last: maps.Clone(s.last), clients: s.clients}
 	all := make([]history, 0, len(s.histories))
 	for id, h := range s.histories {
 		all = append(all, *h)
@@ -159,8 +168,8 @@ func (s *State) setList(f *facts.View) {
 	})
 }
 
-// Judge gives every listener its verdict, once.
-func (d *Draft) Judge() (*State, *model.Snapshot) {
+// judge gives every listener its verdict, once.
+func (d *draft) judge() {
 	nets := make(map[uint64]*model.NetNS, len(d.NetNS))
 	for i := range d.NetNS {
 		nets[d.NetNS[i].ID] = &d.NetNS[i]
@@ -186,8 +195,8 @@ func (d *Draft) Judge() (*State, *model.Snapshot) {
 			h.judge(l, d.earlier[l.ID], &j)
 		}
 		l.Verdict = diagnosis.AddClients(l.Verdict, l, j.interval)
+		d.next.clients.Judged(l, d.Time)
 	}
-	return d.next, d.Snapshot
 }
 
 // sources says what could be read lately, for source_up.
@@ -213,7 +222,7 @@ func sources(f *facts.View) map[string]bool {
 }
 
 // stacks gives the processes what their JVMs said of their threads.
-func (d *Draft) stacks() {
+func (d *draft) stacks() {
 	if len(d.f.Stacks) == 0 {
 		return
 	}
@@ -238,4 +247,4 @@ func (d *Draft) stacks() {
 	}
 }
 
-func (d *Draft) add(list []model.Unavailable) { d.miss.Add(list...) }
+func (d *draft) add(list []model.Unavailable) { d.miss.Add(list...) }

@@ -16,7 +16,7 @@ import (
 )
 
 // listeners makes the listeners of what was sampled and read.
-func (d *Draft) listeners() {
+func (d *draft) listeners() {
 	readings := make(map[model.ListenerID]*facts.Sampled)
 	for i := range d.f.Namespaces {
 		list := d.f.Namespaces[i].Sampled
@@ -32,7 +32,7 @@ func (d *Draft) listeners() {
 }
 
 // listener is one of them, without what is counted.
-func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
+func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 	worst := k.Worst()
 	l := model.Listener{
 		ID: k.ID, Port: k.Port(), Inode: worst.Inode, Members: len(k.Members),
@@ -64,7 +64,7 @@ func (d *Draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 }
 
 // addressMissing says that no packet is delivered to a listener's address: but to those of a transparent proxy others' are.
-func (d *Draft) addressMissing(l *model.Listener, k *facts.Watched) *model.AddressMissing {
+func (d *draft) addressMissing(l *model.Listener, k *facts.Watched) *model.AddressMissing {
 	h, n := d.next.histories[l.ID], d.f.Namespace(l.ID.NetNS)
 	if n == nil || !slices.Contains(n.Missing, l.ID.Address.Addr()) {
 		h.hadClients = h.hadClients || l.AcceptQueue.Length > 0 || l.Connections != nil && l.Connections.Accepted > 0
@@ -106,7 +106,7 @@ func unclassified(id model.ListenerID, c *model.Connector) model.Unavailable {
 }
 
 // connections fills in what the latest walk found.
-func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier) {
+func (d *draft) connections(l *model.Listener, k *facts.Watched, before *earlier) {
 	list := d.f.Connections[l.ID]
 	last, ok := list.Last()
 	since := d.next.histories[l.ID].since
@@ -133,7 +133,7 @@ func (d *Draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 }
 
 // process fills in what was read of the owner.
-func (d *Draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
+func (d *draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
 	key, ok := k.Process()
 	if !ok {
 		return
@@ -160,7 +160,7 @@ func (d *Draft) process(l *model.Listener, k *facts.Watched, before *earlier) {
 }
 
 // latest is when the latest of some listeners came.
-func (d *Draft) latest(listeners []*model.Listener) (at time.Time) {
+func (d *draft) latest(listeners []*model.Listener) (at time.Time) {
 	for _, l := range listeners {
 		if since := d.next.histories[l.ID].since; since.After(at) {
 			at = since
@@ -170,7 +170,7 @@ func (d *Draft) latest(listeners []*model.Listener) (at time.Time) {
 }
 
 // slotsMissing says how many slots are held by connections that clients reset.
-func (d *Draft) slotsMissing() {
+func (d *draft) slotsMissing() {
 	byProcess := make(map[hostproc.ProcessKey][]*model.Listener)
 	for i := range d.Listeners {
 		l := &d.Listeners[i]
@@ -196,7 +196,7 @@ func (d *Draft) slotsMissing() {
 
 // downstream is the latest reading of a process's outgoing connections, nil for
 // none.
-func (d *Draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
+func (d *draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *model.Downstream {
 	r, ok := d.f.Downstream[key]
 	if !ok {
 		return nil

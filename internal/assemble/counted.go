@@ -11,7 +11,7 @@ import (
 )
 
 // count gives the listeners of a namespace what is counted of them.
-func (d *Draft) count(n *facts.Namespace) {
+func (d *draft) count(n *facts.Namespace) {
 	if !n.Counted {
 		return
 	}
@@ -19,7 +19,6 @@ func (d *Draft) count(n *facts.Namespace) {
 	net := model.NetNS{ID: n.ID, PID: n.PID, Sysctl: n.Sysctl, Sockstat: n.Sockstat, Counters: w.Counters, Delta: w.Delta, Unattributed: w.Unattributed}
 	if !d.f.Watchlist.Silent[n.ID] {
 		d.NetNS = append(d.NetNS, net)
-		d.Interval = max(d.Interval, w.Interval)
 	}
 	live := make(map[model.ListenerID]bool)
 	for i := range d.Listeners {
@@ -41,7 +40,7 @@ func (d *Draft) count(n *facts.Namespace) {
 }
 
 // account takes from a listener's account what happened in the window.
-func (d *Draft) account(a *losses.Report, l *model.Listener, net *model.NetNS) {
+func (d *draft) account(a *losses.Report, l *model.Listener, net *model.NetNS) {
 	if len(a.Waiting) > 0 {
 		if until := a.Waiting[0].Since.Add(causePatience); d.next.waits.IsZero() || until.Before(d.next.waits) {
 			d.next.waits = until
@@ -74,7 +73,7 @@ func (d *Draft) account(a *losses.Report, l *model.Listener, net *model.NetNS) {
 }
 
 // causes are those of a listener's drops that are known by now.
-func (d *Draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
+func (d *draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
 	for i := range d.Listeners {
 		if l := &d.Listeners[i]; l.ID == id {
 			return d.witnessOf(l).causes(a.Waiting)
@@ -98,7 +97,7 @@ func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thr
 }
 
 // witnessOf is what is known around a listener's drops.
-func (d *Draft) witnessOf(l *model.Listener) *witness {
+func (d *draft) witnessOf(l *model.Listener) *witness {
 	h := d.next.histories[l.ID]
 	before := h.moments.last
 	if before.Listener != nil {
@@ -112,7 +111,7 @@ func (d *Draft) witnessOf(l *model.Listener) *witness {
 }
 
 // previous are the readings right before the present ones.
-func (d *Draft) previous(l *model.Listener) *earlier {
+func (d *draft) previous(l *model.Listener) *earlier {
 	out := &earlier{}
 	if b := d.earlier[l.ID]; b != nil {
 		*out = *b

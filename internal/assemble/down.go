@@ -15,7 +15,7 @@ type expected struct {
 
 // down adds the expected ports on which nothing listens, each with what its last
 // listener's clients lost, and who that was.
-func (d *Draft) down() {
+func (d *draft) down() {
 	d.remember()
 	for _, t := range d.Targets {
 		if t.Up {
@@ -40,7 +40,7 @@ func (d *Draft) down() {
 
 // remember notes who listens on each expected port, and forgets the ports that are no
 // longer expected: a namespace that was closed, a file that was reloaded.
-func (d *Draft) remember() {
+func (d *draft) remember() {
 	asked := make(map[expected]bool, len(d.Targets))
 	for _, t := range d.Targets {
 		asked[expected{t.NetNS, t.Port}] = true

@@ -28,18 +28,18 @@ func TestWhoListenedBefore(t *testing.T) {
 	target := model.Target{Port: 8080, NetNS: 1}
 	up := target
 	up.Up = true
-	state, s := Compose(nil, &facts.View{Time: at, Watchlist: list(true, up)}, Options{}).Judge()
+	state, s := Snapshot(nil, &facts.View{Time: at, Watchlist: list(true, up)}, Options{})
 	require.Len(t, s.Listeners, 1)
 	require.Nil(t, s.Listeners[0].Last)
 	at = at.Add(5 * time.Second)
-	state, s = Compose(state, &facts.View{Time: at, Watchlist: list(false, target)}, Options{}).Judge()
+	state, s = Snapshot(state, &facts.View{Time: at, Watchlist: list(false, target)}, Options{})
 	require.Len(t, s.Listeners, 1)
 	last := s.Listeners[0].Last
 	require.NotNil(t, last)
 	require.Equal(t, "127.0.0.1:8080", last.Address)
 	require.Equal(t, 5*time.Second, last.Ago)
 	require.Contains(t, s.Listeners[0].Verdict.Answer.Why, "Nothing has listened on port 8080 since 03:12:00 UTC. Before, a listener did, on 127.0.0.1:8080.")
-	state, _ = Compose(state, &facts.View{Time: at, Watchlist: list(false)}, Options{}).Judge()
+	state, _ = Snapshot(state, &facts.View{Time: at, Watchlist: list(false)}, Options{})
 	require.Empty(t, state.last, "of a port that nobody asks for any more")
 }
 
@@ -49,9 +49,9 @@ func TestWhoDrains(t *testing.T) {
 	target := model.Target{Port: 8080, NetNS: 1, Draining: &model.OtherProcess{PID: 42, Comm: "java", Connections: 3}}
 	for pid, said := range map[int]bool{0: true, 42: true, 43: false} {
 		before := &State{last: map[expected]model.LastListener{{1, 8080}: {PID: pid, Seen: at}}}
-		_, s := Compose(before, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{}).Judge()
+		_, s := Snapshot(before, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
 		require.Equal(t, said, s.Listeners[0].Draining != nil, pid)
 	}
-	_, s := Compose(nil, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{}).Judge()
+	_, s := Snapshot(nil, &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}}, Options{})
 	require.Equal(t, "The listener on port 8080 is closed, and java 42 still has 3 connections that came through it, as in a graceful shutdown: new clients are refused.", s.Listeners[0].Verdict.Summary)
 }

@@ -14,7 +14,7 @@ const lately = 1500 * time.Millisecond
 // latched is how many connections were held when a listener's acceptor was seen to stand at the
 // connection latch, or connections to be taken only as others end, and these were counted about
 // then; 0 where neither was, or it stands with all others of the connector's threads.
-func (d *Draft) latched(l *model.Listener) int {
+func (d *draft) latched(l *model.Listener) int {
 	j, ok := d.judgement(l)
 	switch {
 	case !ok || !acceptorExpected(l) || l.Connections == nil || l.Connections.Age > lately || reading.Suspended(l):
@@ -26,14 +26,14 @@ func (d *Draft) latched(l *model.Listener) int {
 }
 
 // judgement is the latest judgement on a listener, if it is of this moment.
-func (d *Draft) judgement(l *model.Listener) (out evidence.Judgement, ok bool) {
+func (d *draft) judgement(l *model.Listener) (out evidence.Judgement, ok bool) {
 	list := d.f.Judgements[l.ID]
 	last, ok := list.Last()
 	return last.Value, ok && d.Time.Sub(last.At) <= lately
 }
 
 // sayWeak names what is missing where a cause is not known or rests on weak evidence.
-func (d *Draft) sayWeak(l *model.Listener) {
+func (d *draft) sayWeak(l *model.Listener) {
 	j, ok := d.judgement(l)
 	if !ok || !acceptorExpected(l) || j.Pending || !j.Weak && j.Strength != evidence.StrengthNone {
 		return

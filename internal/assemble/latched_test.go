@@ -13,11 +13,11 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-func latchedDraft(at time.Time, j evidence.Judgement) (*Draft, *model.Listener) {
+func latchedDraft(at time.Time, j evidence.Judgement) (*draft, *model.Listener) {
 	id := model.ListenerID{NetNS: 1, Address: netip.MustParseAddrPort("0.0.0.0:8080")}
 	store := facts.NewStore()
 	store.PutJudgement(id, at.Add(-time.Second), j)
-	return &Draft{f: store.View(), Snapshot: &model.Snapshot{Time: at}}, &model.Listener{
+	return &draft{f: store.View(), Snapshot: &model.Snapshot{Time: at}}, &model.Listener{
 		ID: id, Port: 8080, Connector: &model.Connector{Server: "tomcat"},
 		AcceptQueue: &model.AcceptQueue{Length: 6, Limit: 5},
 		Connections: &model.Connections{Accepted: 20, Age: time.Second},

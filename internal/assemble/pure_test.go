@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
@@ -47,6 +48,11 @@ func full(begin time.Time, seconds int) *facts.View {
 			Losses: &model.Losses{DroppedPackets: dropped, By: []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections, Packet: model.PacketSYN}, Packets: dropped}}},
 		}},
 	}}
+	a := &accounts.Account{Past: []accounts.Mark{{At: begin}}, Totals: model.ClientTotals{Begun: 3 * dropped}}
+	a.Totals.Outcomes[model.ClientGaveUp] = 2 * dropped
+	f.Clients = &accounts.Clients{Namespaces: map[uint64]*accounts.Namespace{1: {
+		Followed: true, Opened: begin, Observed: now.Sub(begin), Accounts: map[netip.AddrPort]*accounts.Account{id.Address: a},
+	}}}
 	return f
 }
 
@@ -59,16 +65,17 @@ func TestAssembleIsPure(t *testing.T) {
 	for i := 1; i < 8; i++ {
 		f := full(begin, i)
 		before, again := full(begin, i), state.copy()
-		next, snap := Compose(state, f, opt).Judge()
+		next, snap := Snapshot(state, f, opt)
 		require.Equal(t, before, f, "the facts stay")
 		if state != nil {
 			require.Equal(t, again.histories, state.histories, "so does the state")
 		}
-		repeated, same := Compose(state, f, opt).Judge()
+		repeated, same := Snapshot(state, f, opt)
 		require.Equal(t, snap, same)
 		require.Equal(t, next.histories, repeated.histories)
 		state = next
 		require.Len(t, snap.Listeners, 1)
+		require.EqualValues(t, 2*i, snap.Listeners[0].Losses.Clients.TurnedAway())
 		if i > 1 {
 			require.Equal(t, model.CauseMaxConnections, snap.Listeners[0].Verdict.Cause)
 			require.Equal(t, model.StatusLosing, snap.Listeners[0].Verdict.Status)
@@ -76,12 +83,44 @@ func TestAssembleIsPure(t *testing.T) {
 	}
 }
 
+// Clients may be turned away though no packet was dropped: that trouble, too, has the cause of the
+// verdict of then, and has it when all is quiet again.
+func TestCauseOfClientsThatWereTurnedAway(t *testing.T) {
+	begin := time.Unix(1_700_000_000, 0)
+	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
+	facts := func(seconds int, gaveUp uint64) *facts.View {
+		f := full(begin, seconds)
+		id := f.Watchlist.Watched[0].ID
+		f.Namespaces[0].Accounts[id].Losses = &model.Losses{}
+		a := f.Clients.Namespaces[1].Accounts[id.Address]
+		a.Totals.Outcomes[model.ClientGaveUp] = gaveUp
+		a.Past = []accounts.Mark{{At: begin.Add(time.Duration(seconds-1) * time.Second), Totals: a.Totals}}
+		return f
+	}
+	var state *State
+	var snap *model.Snapshot
+	for i := 1; i < 8; i++ {
+		state, snap = Snapshot(state, facts(i, uint64(5*i)), opt)
+	}
+	l := &snap.Listeners[0]
+	require.Equal(t, model.CauseMaxConnections, l.Verdict.Cause)
+	require.Equal(t, model.CauseMaxConnections, l.Recent.Cause)
+	require.EqualValues(t, 35, *l.Recent.ClientsTurnedAway)
+
+	calm := facts(20, 35)
+	calm.Namespaces[0].Sampled[0].Queue.Length, calm.Namespaces[0].Sampled[0].Full = 0, time.Time{}
+	calm.Connections = nil
+	_, snap = Snapshot(state, calm, opt)
+	require.Equal(t, model.CauseMaxConnections, snap.Listeners[0].Recent.Cause)
+	require.True(t, snap.Listeners[0].Recent.Over)
+}
+
 // A drop that waits gets the cause that the readings around it show, and what waits on is
 // asked for again in time.
 func TestCausesOfDropsThatWait(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
-	state, _ := Compose(nil, full(begin, 1), opt).Judge()
+	state, _ := Snapshot(nil, full(begin, 1), opt)
 	f := full(begin, 2)
 	id := f.Watchlist.Watched[0].ID
 	drop := losses.Drop{Since: f.Time.Add(-time.Millisecond), Until: f.Time}
@@ -92,7 +131,7 @@ func TestCausesOfDropsThatWait(t *testing.T) {
 
 	f.Connections = nil
 	require.Equal(t, map[model.ListenerID]losses.Causes{id: {}}, Causes(state, f, opt), "nothing was read since")
-	next, _ := Compose(state, f, opt).Judge()
+	next, _ := Snapshot(state, f, opt)
 	require.Equal(t, drop.Since.Add(causePatience), next.Waits())
 	opt.Final = true
 	require.Len(t, Causes(state, f, opt)[id], 1, "nothing will be")
@@ -106,7 +145,7 @@ func TestOthersMemoryHangs(t *testing.T) {
 	store.PutProcess(java, f.Time, &model.Process{}, nil)
 	store.PutDownstream(java, facts.Downstream{Value: &model.Downstream{}, WorkersErr: hangs.ErrOthers})
 	f.Processes, f.Downstream = store.View().Processes, store.View().Downstream
-	_, snap := Compose(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}).Judge()
+	_, snap := Snapshot(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true})
 	require.Contains(t, fmt.Sprint(snap.Unavailable), "polling worker threads of pid 42")
 	require.Contains(t, fmt.Sprint(snap.Unavailable), hangs.ErrOthers.Error())
 }

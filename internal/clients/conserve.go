@@ -76,8 +76,3 @@ func (c *conservation) elsewhere() *uint64 {
 	}
 	return new(c.rest)
 }
-
-// estimated reports whether it did not hold within an interval that ends now.
-func (c *conservation) estimated(now time.Time, interval time.Duration) bool {
-	return !c.broken.IsZero() && now.Sub(c.broken) <= interval
-}

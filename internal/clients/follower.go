@@ -1,6 +1,6 @@
 // Package clients follows what becomes of the clients: it keeps a tap.Tap in each
 // network namespace that the snapshots name, gives every client to the listener it meant,
-// and adds the numbers to a snapshot in the making, before anybody has judged it.
+// and puts the totals into the facts; what they say of a listener is in accounts.
 package clients
 
 import (
@@ -8,14 +8,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
 // Tap follows the handshakes of one namespace (tap.Tap).
@@ -44,7 +49,7 @@ type Where struct {
 	Judged        func(outcome.Judged)
 }
 
-// Source has the snapshots to which clients are added (schedule.Observer).
+// Source has the snapshots that say which namespaces to tap (schedule.Scheduler).
 type Source interface {
 	// Snapshot is the latest, nil before the first.
 	Snapshot() *model.Snapshot
@@ -55,8 +60,8 @@ type Source interface {
 // Opener opens a Tap.
 type Opener func(Where) (Tap, error)
 
-// Follower keeps a tap in each namespace that the snapshots of a source name, and adds the
-// clients to those in the making.
+// Follower keeps a tap in each namespace that the snapshots of a source name, and counts its
+// clients.
 type Follower struct {
 	mode   Mode
 	source Source
@@ -104,7 +109,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Read has the taps report what they have seen by now, for the next Add. The lock is not held while
+// Read has the taps report what they have seen by now, for the next Count. The lock is not held while
 // they ask the kernel.
 func (f *Follower) Read() {
 	for _, p := range f.unread() {
@@ -120,7 +125,7 @@ func (f *Follower) Read() {
 	}
 }
 
-// unread are the namespaces whose taps may report: what the latest report of each said is added.
+// unread are the namespaces whose taps may report: what the latest report of each said is counted.
 func (f *Follower) unread() (out []*namespace) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,18 +137,57 @@ func (f *Follower) unread() (out []*namespace) {
 	return out
 }
 
-// Add is a copy of a snapshot that is not judged yet, with the clients in it that the taps
-// have reported, from memory.
-func (f *Follower) Add(s *model.Snapshot) *model.Snapshot {
+// Count adds up what the taps have reported, from memory, and puts what is known of the clients
+// into the facts.
+func (f *Follower) Count(v *facts.View) {
 	if f.mode == Off {
-		return s
+		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, p := range f.namespaces {
-		p.add(s)
+	v.Clients = &accounts.Clients{Namespaces: make(map[uint64]*accounts.Namespace, len(f.namespaces)), Unavailable: f.unavailable()}
+	for id, p := range f.namespaces {
+		p.count(v)
+		v.Clients.Namespaces[id] = p.facts(v)
 	}
-	return f.merge(s)
+}
+
+// unavailable says once why handshakes are not followed somewhere.
+func (f *Follower) unavailable() (out []model.Unavailable) {
+	for _, id := range f.sortedNamespaces() {
+		if err := f.namespaces[id].err; err != nil {
+			u := model.Unavailable{What: "clients by outcome: handshakes", Why: err.Error()}
+			switch {
+			case errors.Is(err, syscall.EAFNOSUPPORT):
+				u.Why, u.How = "packet sockets are not allowed (AF_PACKET)", "allow AF_PACKET (RestrictAddressFamilies= of a systemd unit, or its seccomp filter) and grant CAP_NET_RAW; --handshakes=off leaves this line out"
+			case errors.Is(err, fs.ErrPermission):
+				u.Why, u.How = "packets cannot be read without CAP_NET_RAW", "grant CAP_NET_RAW to count clients beside packets; --handshakes=off leaves this line out"
+			}
+			if len(f.namespaces) > 1 {
+				u.What += fmt.Sprintf(" of network namespace %d", id)
+			}
+			if !slices.ContainsFunc(out, func(o model.Unavailable) bool { return o.Why == u.Why }) {
+				out = append(out, u)
+			}
+		}
+	}
+	if f.beyond > 0 {
+		out = append(out, model.Unavailable{
+			What: "clients by outcome: handshakes of " + phrase.Count(f.beyond, "network namespace"),
+			Why:  phrase.Sprintf("handshakes are followed in at most %d network namespaces", maxNamespaces),
+			How:  "watch fewer namespaces with one agent",
+		})
+	}
+	return out
+}
+
+func (f *Follower) sortedNamespaces() []uint64 {
+	ids := make([]uint64, 0, len(f.namespaces))
+	for id := range f.namespaces {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Tend opens and closes taps, and has those read all that is needed where clients may be

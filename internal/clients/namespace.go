@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/tap"
@@ -36,32 +38,10 @@ type reported struct {
 	alone bool // Tap.Alone
 }
 
-// account is what a listener's clients came to.
+// account is what a listener's clients came to so far.
 type account struct {
-	refusedAt netip.AddrPort // where the latest of the refused asked; of a port's account
-	refused   time.Time      // when that was counted
-	inode     uint32         // of the listener
-	since     time.Time      // when it was first seen; zero if it was there before
-	totals    model.ClientTotals
-	waits     model.Waits // since the latest of past
-	past      []mark      // of the interval of a snapshot: when the totals had changed
-	latest    model.Clients
-	recents   []trouble
-	away      away
-	quiet     quiet
-	troubled  time.Time // when the youngest of the clients began that were in trouble
-	plain     bool      // its answers are known
-	unseen    time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
-}
-
-// decidedIn is how long after its last packet a client's refusal is counted at the latest, on a busy machine, too.
-const decidedIn = 2 * time.Second
-
-type mark struct {
-	at     time.Time
-	totals model.ClientTotals
-	lost   uint64      // packets of the namespace
-	waits  model.Waits // since the mark before
+	accounts.Account
+	inode uint32 // of the listener
 }
 
 func newNamespace(netns, number uint64) *namespace {
@@ -74,71 +54,88 @@ func (p *namespace) close() {
 	}
 }
 
-// add gives the listeners what the tap has reported since the last time.
-func (p *namespace) add(base *model.Snapshot) {
+// count gives the listeners what the tap has reported since the last time.
+func (p *namespace) count(v *facts.View) {
 	report := p.report
 	if report == nil {
 		return
 	}
 	p.report, p.lost = nil, report.Lost
-	p.conservation.check(&report.Report, report.alone, p.opened, base.Time)
+	p.conservation.check(&report.Report, report.alone, p.opened, v.Time)
 	for _, a := range p.accounts {
-		a.latest = model.Clients{}
+		a.Latest = model.Clients{}
 	}
-	listening := p.listeners(base)
+	listening := p.listeners(v)
 	last := make(map[netip.AddrPort]model.ClientTotals, len(report.Endpoints))
 	for i := range report.Endpoints {
 		e := &report.Endpoints[i]
-		if p.book(e, listening, base.Time); !e.Ended {
+		if p.book(e, listening, v.Time); !e.Ended {
 			last[e.Addr] = totals(e)
 		}
 	}
 	p.last = last
-	p.forget(base)
+	p.forget(v)
 	for _, a := range p.accounts {
-		a.remember(base.Time, base.Interval, p.lost)
+		a.Remember(v.Time, v.Interval(), p.lost)
 	}
 }
 
-// listeners are the addresses on which something listens here.
-func (p *namespace) listeners(base *model.Snapshot) (out []netip.AddrPort) {
-	for i := range base.Listeners {
-		if l := &base.Listeners[i]; l.ID.NetNS == p.netns && l.Listening() {
-			out = append(out, l.ID.Address)
-			a := p.account(l.ID.Address) // its series exist from the start
-			if p.looked && a.inode != l.Inode {
-				a.since = base.Time
-			}
-			a.inode = l.Inode
+// facts are what is known by now.
+func (p *namespace) facts(v *facts.View) *accounts.Namespace {
+	if p.tap == nil {
+		return &accounts.Namespace{}
+	}
+	for _, w := range v.Watchlist.In(p.netns) { // their series exist from the start
+		p.account(w.ID.Address)
+		p.account(accounts.Port(w.Port()))
+	}
+	for _, t := range v.Watchlist.Targets {
+		if t.NetNS == p.netns {
+			p.account(accounts.Port(t.Port))
 		}
+	}
+	out := &accounts.Namespace{
+		Followed: true, Opened: p.opened, Observed: v.Time.Sub(p.opened) - handshake.Lag, Lost: p.lost,
+		Broken: p.conservation.broken, Elsewhere: p.conservation.elsewhere(), Accounts: make(map[netip.AddrPort]*accounts.Account, len(p.accounts)),
+	}
+	for addr, a := range p.accounts {
+		out.Accounts[addr] = new(a.Account)
+	}
+	return out
+}
+
+// listeners are the addresses on which something listens here.
+func (p *namespace) listeners(v *facts.View) (out []netip.AddrPort) {
+	for _, w := range v.Watchlist.In(p.netns) {
+		out = append(out, w.ID.Address)
+		a, inode := p.account(w.ID.Address), w.Worst().Inode
+		if p.looked && a.inode != inode {
+			a.Since = v.Time
+		}
+		a.inode = inode
 	}
 	p.looked = true
 	return out
 }
 
-func portOnly(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
-
 // forget drops the accounts of which the snapshot has nothing: closed listeners whose totals are no
 // longer kept, and their ports. So there are
 // never more than the snapshot is bounded to, however many addresses a stranger listens on.
-func (p *namespace) forget(base *model.Snapshot) {
+func (p *namespace) forget(v *facts.View) {
 	known := make(map[netip.AddrPort]bool)
-	add := func(netns uint64, addr netip.AddrPort, port uint16) {
-		if netns == p.netns {
-			known[addr], known[portOnly(port)] = true, true
+	add := func(addr netip.AddrPort) { known[addr], known[accounts.Port(addr.Port())] = true, true }
+	for _, w := range v.Watchlist.In(p.netns) {
+		add(w.ID.Address)
+	}
+	for i := range v.Retained {
+		if id := &v.Retained[i].ID; id.NetNS == p.netns {
+			add(id.Address)
 		}
 	}
-	for i := range base.Listeners {
-		l := &base.Listeners[i]
-		add(l.ID.NetNS, l.ID.Address, l.Port)
-	}
-	for i := range base.Retired {
-		id := &base.Retired[i].ID
-		add(id.NetNS, id.Address, id.Address.Port())
-	}
-	for i := range base.Targets {
-		t := &base.Targets[i]
-		add(t.NetNS, portOnly(t.Port), t.Port)
+	for _, t := range v.Watchlist.Targets {
+		if t.NetNS == p.netns {
+			add(accounts.Port(t.Port))
+		}
 	}
 	maps.DeleteFunc(p.accounts, func(addr netip.AddrPort, _ *account) bool { return !known[addr] })
 }
@@ -155,7 +152,7 @@ func (p *namespace) account(of netip.AddrPort) *account {
 	a := p.accounts[of]
 	if a == nil {
 		a = &account{}
-		a.totals.Delays.Bounds = outcome.DelayBounds()
+		a.Totals.Delays.Bounds = outcome.DelayBounds()
 		p.accounts[of] = a
 	}
 	return a
@@ -170,12 +167,12 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 	refused.Outcomes[model.ClientRefused] = delta.Outcomes[model.ClientRefused]
 	delta.Outcomes[model.ClientRefused] = 0
 
-	port := p.account(netip.AddrPortFrom(netip.Addr{}, e.Addr.Port()))
-	port.totals = port.totals.Add(refused)
+	port := p.account(accounts.Port(e.Addr.Port()))
+	port.Totals = port.Totals.Add(refused)
 	if refused.Outcomes[model.ClientRefused] > 0 {
-		port.refused = at
+		port.Refused = at
 		if !e.Addr.Addr().IsUnspecified() {
-			port.refusedAt = e.Addr
+			port.RefusedAt = e.Addr
 		}
 	}
 	a := port
@@ -184,33 +181,13 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 	} else if met, ok := mostSpecific(e.Addr, p.previous()); ok {
 		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
 	}
-	a.totals = a.totals.Add(delta)
-	a.waits = a.waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
+	a.Totals = a.Totals.Add(delta)
+	a.Waits = a.Waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
 	// What is reported is as of up to that long ago, and the client began no later.
-	if began := at.Add(-e.Troubled - handshake.Lag); e.Troubled > 0 && began.After(a.troubled) {
-		a.troubled = began
+	if began := at.Add(-e.Troubled - handshake.Lag); e.Troubled > 0 && began.After(a.Troubled) {
+		a.Troubled = began
 	}
-}
-
-// accountOf is a listener's, nil where its namespace is not tapped.
-func accountOf(namespaces map[uint64]*namespace, id model.ListenerID) *account {
-	p := namespaces[id.NetNS]
-	if p == nil || p.tap == nil {
-		return nil
-	}
-	return p.accounts[id.Address]
-}
-
-// sharesAddress reports whether a listener differs from another by its device only:
-// which of them a client met does not show.
-func sharesAddress(s *model.Snapshot, l *model.Listener) bool {
-	if !l.Listening() {
-		return false
-	}
-	return slices.ContainsFunc(s.Listeners, func(other model.Listener) bool {
-		return other.Listening() && other.ID.NetNS == l.ID.NetNS && other.ID.Address == l.ID.Address && other.ID.Device != l.ID.Device
-	})
 }
 
 // previous are the addresses on which a closed listener was seen.
@@ -248,7 +225,7 @@ func mostSpecific(to netip.AddrPort, listening []netip.AddrPort) (best netip.Add
 
 // state takes in what an endpoint says of this moment.
 func (a *account) state(e *outcome.Endpoint) {
-	c := &a.latest
+	c := &a.Latest
 	c.Waiting += e.Waiting
 	c.Settling += e.Settling
 	c.Stalling += e.Stalling
@@ -263,46 +240,6 @@ func (a *account) state(e *outcome.Endpoint) {
 	if e.Flood != nil && (c.Flood == nil || e.Flood.Attempts > c.Flood.Attempts) {
 		c.Flood = new(model.ClientFlood(*e.Flood))
 	}
-}
-
-// marks is how many there are of an interval: totals are 280 bytes, and an agent
-// may have a hundred accounts.
-const marks = 60
-
-// remember notes the totals where they have changed, for as long as snapshots
-// reach back.
-func (a *account) remember(at time.Time, interval time.Duration, lost uint64) {
-	if n := len(a.past); n == 0 || (a.past[n-1].totals != a.totals || a.past[n-1].lost != lost) && at.Sub(a.past[n-1].at) >= interval/marks {
-		a.past = append(a.past, mark{at, a.totals, lost, a.waits})
-		a.waits = model.Waits{}
-	}
-	from := 0
-	for from+1 < len(a.past) && !a.past[from+1].at.After(at.Add(-interval)) {
-		from++
-	}
-	a.past = slices.Delete(a.past, 0, from)
-}
-
-// clients of an interval that ends now.
-func (a *account) clients(p *namespace, now time.Time, interval time.Duration) *model.Clients {
-	out := a.latest
-	out.ClientTotals, out.Waits, out.PacketsLost = a.totals, a.waits, p.lost
-	past := a.past
-	for len(past) > 1 && !past[1].at.After(now.Add(-interval)) {
-		past = past[1:]
-	}
-	if len(past) > 0 && interval > 0 && !past[0].at.After(now.Add(-interval)) {
-		out.ClientTotals = a.totals.Sub(past[0].totals)
-		out.PacketsLost -= past[0].lost
-		past = past[1:]
-	}
-	for _, m := range past {
-		out.Waits = out.Waits.And(m.waits)
-	}
-	out.Arrivals = a.arrivals(now)
-	out.Estimated = p.conservation.estimated(now, interval)
-	out.Observed = max(0, min(interval, now.Sub(p.opened)-handshake.Lag))
-	return &out
 }
 
 func totals(e *outcome.Endpoint) model.ClientTotals {

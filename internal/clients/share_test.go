@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/clients"
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -24,6 +25,7 @@ func (s *silent) Close() error { s.end(); return nil }
 // tapped follows snapshots, and knows the namespaces that have a tap.
 type tapped struct {
 	*clients.Follower
+	state  *accounts.State
 	open   map[uint64]bool
 	opened int
 }
@@ -56,8 +58,7 @@ func TestTapsAreShared(t *testing.T) {
 		s := &model.Snapshot{Time: now, Interval: time.Minute, Listeners: list}
 		require.NoError(t, f.Tend(s))
 		require.LessOrEqual(t, len(f.open), 64)
-		f.Read()
-		return f.Add(s)
+		return add(f.Follower, &f.state, s)
 	}
 	crowd := func(from, n int) (list []model.Listener) {
 		for i := range n {

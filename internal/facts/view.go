@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/clients/accounts"
 	"github.com/tcpdiag/tcpdiag/internal/connections"
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -29,6 +30,17 @@ type View struct {
 	Busiest     map[uint64]map[hostproc.ProcessKey]model.Destination
 	Stacks      map[hostproc.ProcessKey]Stacks
 	Unread      map[uint64]error
+	Clients     *accounts.Clients // nil where none are counted
+}
+
+// Interval is what the losses and peaks span: the longest window of a namespace.
+func (v *View) Interval() (longest time.Duration) {
+	for i := range v.Namespaces {
+		if n := &v.Namespaces[i]; n.Counted && !v.Watchlist.Silent[n.ID] {
+			longest = max(longest, n.Window.Interval)
+		}
+	}
+	return longest
 }
 
 // View is what the readers have put in.

@@ -32,11 +32,10 @@ type collector struct {
 
 // Clients say what became of the clients of the listeners.
 type Clients interface {
-	// Read has the taps report, for the next Add.
+	// Read has the taps report, for the next Count.
 	Read()
-	// Add is a copy of a snapshot that is not judged yet, with the clients in it that the taps
-	// have reported.
-	Add(s *model.Snapshot) *model.Snapshot
+	// Count puts what the taps have reported into the facts.
+	Count(v *facts.View)
 }
 
 func newCollector(proc hostproc.FS, store *facts.Store) *collector {
@@ -67,22 +66,22 @@ func (p *collector) waits() time.Time {
 func (p *collector) publish(r *watchlist.List, opt *Options, self model.Self, final, looping bool) (out *model.Snapshot) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	d := p.compose(r, opt, self, final, looping)
+	o := assemble.Options{Thresholds: opt.Thresholds, Every: opt.ScanInterval, Final: final, Looping: looping}
+	f := p.collect(r, opt, self, o)
 	if clients := p.clients.Load(); clients != nil {
 		(*clients).Read()
-		d.Snapshot = (*clients).Add(d.Snapshot)
+		(*clients).Count(f)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.state, out = d.Judge()
+	p.state, out = assemble.Snapshot(p.state, f, o)
 	return out
 }
 
-// compose collects the facts, and makes listeners of them that are not judged yet.
-func (p *collector) compose(r *watchlist.List, opt *Options, self model.Self, final, looping bool) *assemble.Draft {
+// collect collects the facts, and gives the drops that wait their causes.
+func (p *collector) collect(r *watchlist.List, opt *Options, self model.Self, o assemble.Options) *facts.View {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := assemble.Options{Thresholds: opt.Thresholds, Every: opt.ScanInterval, Final: final, Looping: looping}
 	f := p.store.View()
 	f.Time, f.Host, f.Kernel, f.Self, f.Watchlist = opt.Now(), p.host, p.kernel, self, r.Watchlist
 	f.Namespaces = make([]facts.Namespace, len(r.Namespaces))
@@ -95,7 +94,7 @@ func (p *collector) compose(r *watchlist.List, opt *Options, self model.Self, fi
 		c.count(n, &f.Namespaces[i])
 	}
 	c.retain()
-	return assemble.Compose(p.state, f, o)
+	return f
 }
 
 // waiting are the accounts of a namespace that have drops without a cause.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
-	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
 )
 
 // A packet is counted within a second of being dropped even where nothing names
@@ -34,14 +34,14 @@ func TestCausesAreGivenUpInTime(t *testing.T) {
 }
 
 // taps are clients of which nothing is known.
-type taps struct{ read, added func() }
+type taps struct{ read, counted func() }
 
 func (t taps) Read() { t.read() }
 
-func (t taps) Add(s *model.Snapshot) *model.Snapshot { t.added(); return s }
+func (t taps) Count(*facts.View) { t.counted() }
 
-// While the taps ask the kernel nobody waits for what the collector knows, and what they report is added
-// to the same snapshot.
+// While the taps ask the kernel nobody waits for what the collector knows, and what they report is in
+// the same snapshot.
 func TestTapsAreAskedWithoutTheLock(t *testing.T) {
 	w := newWorld(t, newKernel(listensOn(8080, 1)), nil)
 	var calls []string
@@ -51,8 +51,8 @@ func TestTapsAreAskedWithoutTheLock(t *testing.T) {
 			require.True(t, w.collector.mu.TryLock())
 			w.collector.mu.Unlock()
 		},
-		added: func() { calls = append(calls, "add") },
+		counted: func() { calls = append(calls, "count") },
 	})
 	w.scanned()
-	require.Equal(t, []string{"read", "add"}, calls)
+	require.Equal(t, []string{"read", "count"}, calls)
 }

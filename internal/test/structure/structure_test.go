@@ -18,7 +18,7 @@ const internal = "../.."
 // downwards are the packages whose files call downwards only.
 func downwards() []string {
 	return []string{
-		"assemble", "cli", "cli/agentcmd", "cli/command", "cli/runcmd", "clients", "connections", "connscan", "diagnosis", "diagnosis/advice", "diagnosis/causes",
+		"assemble", "cli", "cli/agentcmd", "cli/command", "cli/runcmd", "clients", "clients/accounts", "connections", "connscan", "diagnosis", "diagnosis/advice", "diagnosis/causes",
 		"diagnosis/findings", "diagnosis/reading", "diagnosis/symptoms", "diagnosis/words", "discovery", "discovery/bounded", "discovery/examine", "discovery/match",
 		"discovery/springboot", "discovery/springboot/classpath", "discovery/springboot/configdata", "discovery/springboot/launch",
 		"discovery/springboot/properties", "evidence", "evidence/reader", "facts", "handshake", "handshake/packet", "handshake/room", "handshake/tap",

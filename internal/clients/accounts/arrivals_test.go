@@ -1,4 +1,4 @@
-package clients
+package accounts
 
 import (
 	"testing"
@@ -11,11 +11,11 @@ import (
 
 func TestArrivals(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
-	after := func(begun ...uint64) *account { // at each second
-		a := &account{}
+	after := func(begun ...uint64) *Account { // at each second
+		a := &Account{}
 		for i, n := range begun {
-			a.totals.Begun = n
-			a.remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
+			a.Totals.Begun = n
+			a.Remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
 		}
 		return a
 	}
@@ -32,18 +32,18 @@ func TestArrivals(t *testing.T) {
 		"one every two second": {[]uint64{0, 1, 1, 2, 2, 3, 3}, &model.Arrivals{Clients: 3, First: 5 * s, Last: s, Answered: -1}},
 	} {
 		a := after(tt.begun...)
-		require.Equal(t, tt.want, a.arrivals(start.Add(time.Duration(len(tt.begun)-1)*s)), name)
+		require.Equal(t, tt.want, a.arrivals(start.Add(time.Duration(len(tt.begun)-1)*s), false), name)
 	}
 
 	a := after(0, 60, 60)
-	a.totals.Answers.Answered = 4
-	a.remember(start.Add(3*s), time.Minute, 0)
-	require.Equal(t, &model.Arrivals{Clients: 60, First: 4 * s, Last: 4 * s, Answered: 2 * s}, a.arrivals(start.Add(5*s)))
+	a.Totals.Answers.Answered = 4
+	a.Remember(start.Add(3*s), time.Minute, 0)
+	require.Equal(t, &model.Arrivals{Clients: 60, First: 4 * s, Last: 4 * s, Answered: 2 * s}, a.arrivals(start.Add(5*s), false))
 
-	a = &account{plain: true} // a check each second is in no burst, and joins none with another
+	a = &Account{} // a check each second is in no burst, and joins none with another
 	for i, n := range []uint64{1, 2, 3, 64, 65, 66, 67} {
-		a.totals.Begun, a.totals.Answers.Checks = n, uint64(i+1)
-		a.remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
+		a.Totals.Begun, a.Totals.Answers.Checks = n, uint64(i+1)
+		a.Remember(start.Add(time.Duration(i)*time.Second), time.Minute, 0)
 	}
-	require.Equal(t, &model.Arrivals{Clients: 60, First: 3 * s, Last: 3 * s, Answered: -1}, a.arrivals(start.Add(6*s)))
+	require.Equal(t, &model.Arrivals{Clients: 60, First: 3 * s, Last: 3 * s, Answered: -1}, a.arrivals(start.Add(6*s), true))
 }

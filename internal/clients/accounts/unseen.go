@@ -1,6 +1,7 @@
-package clients
+package accounts
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -12,25 +13,25 @@ import (
 const unseenFor = 2 * time.Second
 
 // unseen says which listeners' clients are not those that the handshakes show.
-func (f *Follower) unseen(s *model.Snapshot) (out []model.Unavailable) {
-	for i := range s.Listeners {
-		l := &s.Listeners[i]
-		a := accountOf(f.namespaces, l.ID)
-		if a == nil || !l.Listening() {
+func (d *draft) unseen() (out []model.Unavailable) {
+	for i := range d.Listeners {
+		l := &d.Listeners[i]
+		if d.clients.of(l.ID) == nil || !l.Listening() {
 			continue
 		}
 		u := model.Unavailable{What: "clients by outcome: those of " + l.ID.String()}
+		h := d.next.history(l.ID.NetNS, l.ID.Address)
 		switch n := droppedUnseen(l); {
-		case sharesAddress(s, l):
+		case sharesAddress(d.Snapshot, l):
 			u.Why = "another listener has the same address on another device"
 			u.How = "bind them to addresses of their own to count their clients"
 		case n == 0:
-			a.unseen = time.Time{}
+			h.unseen = time.Time{}
 			continue
-		case a.unseen.IsZero():
-			a.unseen = s.Time
+		case h.unseen.IsZero():
+			h.unseen = d.Time
 			continue
-		case s.Time.Sub(a.unseen) < unseenFor:
+		case d.Time.Sub(h.unseen) < unseenFor:
 			continue
 		default:
 			u.Why = phrase.Count(n, "SYN") + " of them " + phrase.Verb(n, "was", "were") + " dropped and no handshake was seen: addresses or ports are translated in this namespace (NAT), or the frames are of a kind that is not read"
@@ -57,4 +58,15 @@ func droppedUnseen(l *model.Listener) (n uint64) {
 		}
 	}
 	return n
+}
+
+// sharesAddress reports whether a listener differs from another by its device only:
+// which of them a client met does not show.
+func sharesAddress(s *model.Snapshot, l *model.Listener) bool {
+	if !l.Listening() {
+		return false
+	}
+	return slices.ContainsFunc(s.Listeners, func(other model.Listener) bool {
+		return other.Listening() && other.ID.NetNS == l.ID.NetNS && other.ID.Address == l.ID.Address && other.ID.Device != l.ID.Device
+	})
 }

@@ -1,11 +1,70 @@
-package clients
+package accounts
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
+
+// State is what was seen of the clients up to a snapshot, for the next one. It is not changed.
+type State struct{ histories map[key]*history }
+
+// key is a listener's address, or a port.
+type key struct {
+	netns uint64
+	addr  netip.AddrPort
+}
+
+// copy is one that may be changed, of what there are accounts of.
+func (s *State) copy(c *Clients) *State {
+	out := &State{make(map[key]*history)}
+	if s == nil {
+		return out
+	}
+	for k, h := range s.histories {
+		if n := c.followed(k.netns); n != nil && n.Accounts[k.addr] != nil {
+			out.histories[k] = new(*h)
+		}
+	}
+	return out
+}
+
+// history is that of an account.
+func (s *State) history(netns uint64, addr netip.AddrPort) *history {
+	k := key{netns, addr}
+	h := s.histories[k]
+	if h == nil {
+		h = &history{}
+		s.histories[k] = h
+	}
+	return h
+}
+
+// Judged takes the cause that a listener's verdict names while its clients are turned away. It is
+// called for the state that Add has made, before anybody else has it.
+func (s *State) Judged(l *model.Listener, now time.Time) {
+	if s == nil {
+		return
+	}
+	addr := l.ID.Address
+	if !l.Listening() {
+		addr = Port(l.Port)
+	}
+	if h := s.histories[key{l.ID.NetNS, addr}]; h != nil {
+		l.Recent = h.named(l.Recent, now, l.Verdict.Cause)
+	}
+}
+
+// history is what was seen of one account.
+type history struct {
+	plain   bool // its answers are known
+	recents []trouble
+	away    away
+	quiet   quiet
+	unseen  time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
+}
 
 // trouble is when a listener began to lose something, and what its clients had come to.
 type trouble struct {
@@ -23,77 +82,77 @@ type away struct {
 }
 
 // see takes what the clients have come to by now.
-func (a *account) see(now time.Time, cause model.Cause) {
-	w := &a.away
+func (h *history) see(a *Account, now time.Time) {
+	w := &h.away
 	before := w.totals
-	w.totals = a.totals
-	if a.turnedAway(before) == 0 {
+	w.totals = a.Totals
+	if h.turnedAway(a, before) == 0 {
 		return
 	}
 	if w.last.IsZero() || now.Sub(w.last) > model.RecentFor {
 		w.trouble, w.cause = trouble{now, before}, model.CauseNone
 	}
 	w.last = now
-	if cause != model.CauseNone {
-		w.cause = cause
-	}
 }
 
 // turnedAway is how many there were since then. Where the server's first byte is no answer
 // nobody is known to have been left without one.
-func (a *account) turnedAway(since model.ClientTotals) uint64 {
-	t := a.totals.Sub(since)
+func (h *history) turnedAway(a *Account, since model.ClientTotals) uint64 {
+	t := a.Totals.Sub(since)
 	n := t.TurnedAway()
-	if !a.plain {
+	if !h.plain {
 		n -= t.Answers.Unanswered
 	}
 	return n
 }
 
 // recentAway is the trouble of clients of which no packet was dropped; nil where there is none.
-func (a *account) recentAway(now time.Time) *model.Recent {
-	w := &a.away
+func (h *history) recentAway(a *Account, now time.Time) *model.Recent {
+	w := &h.away
 	if w.last.IsZero() || now.Sub(w.last) > model.RecentFor {
 		return nil
 	}
 	return &model.Recent{
 		Began: w.began, Ended: w.last, Latest: w.began, Over: now.Sub(w.last) >= model.Quiet,
-		ClientsTurnedAway: new(a.turnedAway(w.before)), Cause: w.cause,
+		ClientsTurnedAway: new(h.turnedAway(a, w.before)), Cause: w.cause,
 	}
 }
 
 // recent is a listener's trouble of the last quarter of an hour, with how many clients
 // were turned away in it where the handshakes were followed from its beginning.
-func (a *account) recent(l *model.Listener, now, opened time.Time) *model.Recent {
-	a.see(now, l.Verdict.Cause)
-	r := l.Recent
+func (h *history) recent(a *Account, r *model.Recent, now, opened time.Time) *model.Recent {
+	h.see(a, now)
 	if r == nil {
-		a.recents = nil
-		return a.recentAway(now)
+		h.recents = nil
+		return h.recentAway(a, now)
 	}
-	if n := len(a.recents); n == 0 || !a.recents[n-1].began.Equal(r.Latest) {
-		a.recents = append(a.recents, trouble{r.Latest, a.totalsBefore(r.Latest)})
+	recents := slices.DeleteFunc(slices.Clone(h.recents), func(t trouble) bool { return t.began.Before(r.Began) })
+	if n := len(recents); n == 0 || !recents[n-1].began.Equal(r.Latest) {
+		recents = append(recents, trouble{r.Latest, a.totalsBefore(r.Latest)})
 	}
-	a.recents = slices.DeleteFunc(a.recents, func(t trouble) bool { return t.began.Before(r.Began) })
-	if len(a.recents) == 0 || !a.recents[0].began.Equal(r.Began) || opened.After(r.Began) {
+	h.recents = recents
+	if !recents[0].began.Equal(r.Began) || opened.After(r.Began) {
 		return r
 	}
 	out := *r
-	out.ClientsTurnedAway = new(a.turnedAway(a.recents[0].before))
-	if a.away.last.After(out.Ended) { // its packets came before
-		out.Ended = a.away.last
+	out.ClientsTurnedAway = new(h.turnedAway(a, recents[0].before))
+	if h.away.last.After(out.Ended) { // its packets came before
+		out.Ended = h.away.last
 	}
 	return &out
 }
 
-// totalsBefore are those of the latest mark before a moment.
-func (a *account) totalsBefore(t time.Time) (out model.ClientTotals) {
-	for i := range a.past {
-		if a.past[i].at.Before(t) {
-			out = a.past[i].totals
-		}
+// named is the trouble with the cause that the verdict names while clients are turned away.
+func (h *history) named(r *model.Recent, now time.Time, cause model.Cause) *model.Recent {
+	if h.away.last.Equal(now) && cause != model.CauseNone {
+		h.away.cause = cause
 	}
-	return out
+	if r == nil || r.Cause != model.CauseNone || r.Packets > 0 || r.QueueResets > 0 {
+		return r
+	}
+	out := *r
+	out.Cause = h.away.cause
+	return &out
 }
 
 // quiet is the time after a trouble in which nothing was lost, but what is of that trouble.
@@ -104,19 +163,19 @@ type quiet struct {
 
 // ofBefore reports whether the listener is quiet: all that was lost lately is of clients that
 // began before a trouble ended.
-func (a *account) ofBefore(r *model.Recent, lately *model.Lately, now time.Time) bool {
-	q := &a.quiet
+func (h *history) ofBefore(a *Account, r *model.Recent, lately *model.Lately, now time.Time) bool {
+	q := &h.quiet
 	switch lost := lostLately(lately); {
 	case r == nil:
 		*q = quiet{}
 		return false
 	case q.since.IsZero() && !lost:
 		*q = quiet{now, r.Ended}
-	case q.since.IsZero() && a.repeatedAlone(r, lately):
-		*q = quiet{now, a.away.last}
+	case q.since.IsZero() && h.repeatedAlone(r, lately):
+		*q = quiet{now, h.away.last}
 	case q.since.IsZero():
 		return false
-	case lost && !a.repeatedAlone(r, lately) && !a.nobodyNew(r, lately):
+	case lost && !h.repeatedAlone(r, lately) && !h.nobodyNew(a, r, lately):
 		*q = quiet{}
 		return false
 	}
@@ -136,7 +195,7 @@ func seen(r *model.Recent, lately *model.Lately) bool {
 
 // repeatedAlone reports whether the packets that were dropped lately can only be repeated
 // ones of clients of before: no attempt was begun, and nobody let in, in that time.
-func (a *account) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
+func (h *history) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
 	c := lately.Losses.Clients
 	others := c.Outcomes
 	others[model.ClientStalled] = 0 // known minutes later of a client that cannot say that it has left
@@ -145,16 +204,16 @@ func (a *account) repeatedAlone(r *model.Recent, lately *model.Lately) bool {
 
 // nobodyNew reports whether each client in trouble began before it was quiet: what clients that
 // have left repeat is dropped, or lets them in, for minutes, whoever else comes meanwhile.
-func (a *account) nobodyNew(r *model.Recent, lately *model.Lately) bool {
+func (h *history) nobodyNew(a *Account, r *model.Recent, lately *model.Lately) bool {
 	c := lately.Losses.Clients
 	return seen(r, lately) && lately.Losses.QueueResets == 0 && c.Waiting == 0 && c.Outcomes[model.ClientRefused] == 0 &&
-		a.troubled.Before(a.quiet.since)
+		a.Troubled.Before(h.quiet.since)
 }
 
 // withoutThose is what was lost lately without what is of a trouble before, and that trouble.
-func (a *account) withoutThose(r *model.Recent, lately *model.Lately) (*model.Recent, *model.Lately) {
+func (h *history) withoutThose(r *model.Recent, lately *model.Lately) (*model.Recent, *model.Lately) {
 	past, now := *r, *lately
-	past.Ended, past.Over = a.quiet.ended, true
+	past.Ended, past.Over = h.quiet.ended, true
 	c := *lately.Losses.Clients
 	for _, o := range []model.ClientOutcome{model.ClientGaveUp, model.ClientStalled, model.ClientReset} {
 		c.Outcomes[o] = 0

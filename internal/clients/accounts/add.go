@@ -1,0 +1,126 @@
+package accounts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
+
+// draft is a snapshot that clients are put into.
+type draft struct {
+	*model.Snapshot
+	clients *Clients
+	next    *State // nobody else has it
+}
+
+// Add puts clients into a snapshot in the making, which nobody else has: what hangs on it may be
+// others', and is not changed. state is that of the snapshot before, nil where there is none.
+func Add(state *State, c *Clients, s *model.Snapshot) *State {
+	if c == nil {
+		return nil
+	}
+	d := &draft{s, c, state.copy(c)}
+	for i := range d.Listeners {
+		d.listener(&d.Listeners[i])
+	}
+	d.Retired = slices.Clone(d.Retired)
+	for i := range d.Retired {
+		r := &d.Retired[i]
+		if a := c.of(r.ID); a != nil {
+			r.Totals.Clients = new(a.Totals)
+			if !d.next.history(r.ID.NetNS, r.ID.Address).plain {
+				r.Totals.Clients.Answers = model.ClientAnswers{}
+			}
+		}
+	}
+	d.Targets = slices.Clone(d.Targets)
+	for i := range d.Targets {
+		t := &d.Targets[i]
+		if n := c.followed(t.NetNS); n != nil {
+			t.Refused = new(n.account(Port(t.Port)).Totals.Outcomes[model.ClientRefused])
+		}
+	}
+	for i := range d.NetNS {
+		if n := c.followed(d.NetNS[i].ID); n != nil {
+			d.NetNS[i].LetInElsewhere = n.Elsewhere
+		}
+	}
+	d.Unavailable = slices.Concat(d.Unavailable, c.Unavailable, d.unseen())
+	return d.next
+}
+
+// listener puts clients into one of the listeners.
+func (d *draft) listener(l *model.Listener) {
+	n := d.clients.followed(l.ID.NetNS)
+	if n == nil || sharesAddress(d.Snapshot, l) {
+		return
+	}
+	port := n.account(Port(l.Port))
+	a, h := port, d.next.history(l.ID.NetNS, Port(l.Port))
+	if l.Listening() {
+		a, h = n.account(l.ID.Address), d.next.history(l.ID.NetNS, l.ID.Address)
+		l.Totals.Clients = new(a.Totals)
+		l.Totals.Clients.Answers = answersOf(l.Totals.Clients.Answers, l.Connector)
+		h.plain = l.Totals.Clients.Answers.Known
+	}
+	afterDrops := l.Recent == nil || a.Troubled.After(l.Recent.Ended)
+	l.Recent = h.recent(a, l.Recent, d.Time, n.Opened)
+	if l.Losses == nil || d.Interval <= 0 {
+		return
+	}
+	within := func(span time.Duration) *model.Clients {
+		c := a.clients(n, d.Time, span, h.plain)
+		c.Answers, c.AfterDrops = answersOf(c.Answers, l.Connector), afterDrops
+		if l.Listening() && alone(d.Snapshot, l) { // it was down within the interval
+			c.Outcomes[model.ClientRefused] = port.clients(n, d.Time, span, false).Outcomes[model.ClientRefused]
+			if c.Outcomes[model.ClientRefused] > 0 {
+				c.RefusedAt, c.RefusedBefore = port.RefusedAt, !a.Since.IsZero() && port.Refused.Before(a.Since.Add(decidedIn))
+			}
+		}
+		return c
+	}
+	losses := *l.Losses
+	losses.Clients = within(d.Interval)
+	l.Losses = &losses
+	if l.Lately != nil {
+		lately := *l.Lately
+		lately.Losses.Clients = within(lately.Span)
+		l.Lately = &lately
+		if h.ofBefore(a, l.Recent, l.Lately, d.Time) {
+			l.Recent, l.Lately = h.withoutThose(l.Recent, l.Lately)
+		}
+	}
+}
+
+// answersOf are the answers that the protocol shows: where the server's first
+// byte is none nothing is known.
+func answersOf(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
+	var why string
+	switch {
+	case c == nil:
+		why = "it is not known which protocol is spoken here"
+	case c.TLS:
+		why = "the first byte of a server that speaks TLS is no answer"
+	case c.HTTP2:
+		why = "the first byte of a server that speaks HTTP/2 is no answer"
+	case strings.HasPrefix(c.Protocol, "ajp"):
+		why = "the clients of AJP are a proxy's connections"
+	default:
+		a.Known = true
+		return a
+	}
+	return model.ClientAnswers{Why: why}
+}
+
+// alone reports whether nothing else of its namespace listens on the port.
+func alone(s *model.Snapshot, l *model.Listener) bool {
+	n := 0
+	for i := range s.Listeners {
+		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
+			n++
+		}
+	}
+	return n == 1
+}
