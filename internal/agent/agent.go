@@ -36,6 +36,8 @@ type Observer interface {
 	Run(ctx context.Context) error
 	Snapshot() *model.Snapshot
 	Next() <-chan struct{} // closed when there is another one
+	// PutAgent takes what a task says of itself, for the snapshots.
+	PutAgent(put func(*model.Agent))
 }
 
 // Options say where and how to serve.
@@ -72,7 +74,7 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	}
 	o.Log.Info("tcpdiag agent starts", "version", version.Version, "revision", version.Revision, "listen", o.Listen)
 	g, ctx := errgroup.WithContext(ctx)
-	reloads := newReloader(o)
+	reloads := newReloader(s, o)
 	modules := &moduleWait{log: o.Log}
 	ledger := shares.NewLedger(o.Log, time.Now)
 	recorder := newRecorder(s, ledger, o)
@@ -82,6 +84,7 @@ func Run(ctx context.Context, s Observer, o Options) error {
 	}
 	server := newServer(ctx, handler(s.Snapshot, modules.reason, reloads, recorder, page, ledger, o))
 	g.Go(func() error { return recorder.Run(ctx) })
+	g.Go(func() error { return describe(ctx, s, recorder, ledger) })
 	g.Go(func() error { return page.Run(ctx) })
 	g.Go(func() error { return release(ctx, o.Log) })
 	g.Go(func() error { return sample(ctx, modules, s) })

@@ -50,6 +50,15 @@ func (s *stage) Next() <-chan struct{} {
 	return soon
 }
 
+// PutAgent makes another snapshot with it.
+func (s *stage) PutAgent(put func(*model.Agent)) {
+	if now := s.snap.Load(); now != nil {
+		next := *now
+		put(&next.Self.Agent)
+		s.snap.Store(&next)
+	}
+}
+
 func losing(at time.Time) *model.Snapshot {
 	return &model.Snapshot{
 		Time: at, Host: "app-1", Interval: time.Minute,
@@ -76,7 +85,7 @@ func serving(s *stage, o Options) http.Handler {
 	if err != nil {
 		panic(err)
 	}
-	return handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, shares.NewLedger(o.Log, time.Now), o)
+	return handler(s.Snapshot, new(moduleWait).reason, newReloader(s, o), recorder, page, shares.NewLedger(o.Log, time.Now), o)
 }
 
 func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
@@ -269,6 +278,7 @@ type looks func(context.Context) error
 func (l looks) Run(ctx context.Context) error { return l(ctx) }
 func (looks) Snapshot() *model.Snapshot       { return nil }
 func (looks) Next() <-chan struct{}           { return nil }
+func (looks) PutAgent(func(*model.Agent))     {}
 
 func TestSamplerThatIsToldToEnd(t *testing.T) {
 	broken := errors.New("broken")

@@ -28,10 +28,7 @@ func handler(snapshot func() *model.Snapshot, unready func() string, reloads *re
 	build := promexport.Build{Version: version.Version, Revision: version.Revision}
 	made := newMakers(ledger)
 	lasting := streams{shares.NewSlots(maxStreams, ledger.Resource("streams"))}
-	exported := withSelf(snapshot, func(s *model.Self) {
-		s.Config, s.Incidents, s.Shares = reloads.state.Load(), new(recorder.State()), ledger.Counts()
-	})
-	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(exported, o.Now(), build), o.Log)))
+	mux.Handle("GET /metrics", made.serve(promexport.Handler(promexport.NewRegistry(snapshot, o.Now(), build), o.Log)))
 	mux.Handle("GET /api/v1/snapshot", made.once(snapshot, func(*http.Request, *model.Snapshot) string { return "snapshot" }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		serveSnapshot(w, snapshot(), o)
 	})))
@@ -171,17 +168,4 @@ func isAllowedHost(host string, allowed []string) bool {
 		}
 	}
 	return slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(name, strings.TrimSuffix(a, ".")) })
-}
-
-// withSelf adds to the snapshot what the agent knows of itself.
-func withSelf(snapshot func() *model.Snapshot, add func(*model.Self)) func() *model.Snapshot {
-	return func() *model.Snapshot {
-		s := snapshot()
-		if s == nil {
-			return nil
-		}
-		published := *s
-		add(&published.Self)
-		return &published
-	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -15,6 +16,21 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 	"github.com/tcpdiag/tcpdiag/internal/web"
 )
+
+// describe puts how the recording of incidents stands, and what strangers share, into the facts,
+// until ctx is done.
+func describe(ctx context.Context, s Observer, recorder *incident.Recorder, ledger *shares.Ledger) error {
+	for ctx.Err() == nil {
+		next := s.Next()
+		incidents, counts := recorder.State(), ledger.Counts()
+		s.PutAgent(func(a *model.Agent) { a.Incidents, a.Shares = &incidents, counts })
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
 
 func newRecorder(s Observer, ledger *shares.Ledger, o Options) *incident.Recorder {
 	return incident.NewRecorder(incident.Options{

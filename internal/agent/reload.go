@@ -31,22 +31,30 @@ type reloader struct {
 	load func(context.Context) error // nil: there is no file
 	log  *slog.Logger
 	now  func() time.Time
+	put  func(put func(*model.Agent)) // takes how it went
 
 	turn  chan struct{} // one reload at a time; who waits reads the file again
 	queue chan struct{} // of those asked for over HTTP
-	state atomic.Pointer[model.ConfigReload]
+	last  time.Time     // of the reading that is in force; for who has the turn
 }
 
 // newReloader takes it that the file was read just now.
-func newReloader(o Options) *reloader {
-	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, turn: make(chan struct{}, 1), queue: make(chan struct{}, maxReloads)}
+func newReloader(s Observer, o Options) *reloader {
+	r := &reloader{load: o.Reload, log: o.Log, now: o.Now, put: s.PutAgent, turn: make(chan struct{}, 1), queue: make(chan struct{}, maxReloads)}
 	if o.Reload != nil {
-		r.state.Store(&model.ConfigReload{Successful: true, LastSuccess: o.Now()})
+		r.succeeded()
 	}
 	return r
 }
 
-// reload logs one line and remembers how it went. A file that is not valid, or
+func (r *reloader) succeeded() {
+	r.last = r.now()
+	r.ended(&model.ConfigReload{Successful: true, LastSuccess: r.last})
+}
+
+func (r *reloader) ended(how *model.ConfigReload) { r.put(func(a *model.Agent) { a.Config = how }) }
+
+// reload logs one line and puts how it went into the facts. A file that is not valid, or
 // names what is not there, leaves everything as it was.
 func (r *reloader) reload(ctx context.Context, by string) error {
 	if r.load == nil {
@@ -60,11 +68,11 @@ func (r *reloader) reload(ctx context.Context, by string) error {
 		return fmt.Errorf("another reload is under way: %w", ctx.Err())
 	}
 	if err := r.load(ctx); err != nil {
-		r.state.Store(&model.ConfigReload{LastSuccess: r.state.Load().LastSuccess})
+		r.ended(&model.ConfigReload{LastSuccess: r.last})
 		r.log.Error("not reloaded, the former configuration stays in force", "by", by, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return err
 	}
-	r.state.Store(&model.ConfigReload{Successful: true, LastSuccess: r.now()})
+	r.succeeded()
 	r.log.Info("configuration reloaded", "by", by)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -177,7 +178,7 @@ func TestIncidentsAreServed(t *testing.T) {
 	recorder := newRecorder(&s, nil, o)
 	page, err := newPage(s.Snapshot, recorder, o)
 	require.NoError(t, err)
-	h := handler(s.Snapshot, new(moduleWait).reason, newReloader(o), recorder, page, testLedger(), o)
+	h := handler(s.Snapshot, new(moduleWait).reason, newReloader(&s, o), recorder, page, testLedger(), o)
 	require.Contains(t, get(t, h, "/api/v1/incidents").Body.String(), `"incidents": []`)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -192,7 +193,10 @@ func TestIncidentsAreServed(t *testing.T) {
 	require.Contains(t, report.Body.String(), "What happened")
 	require.NotContains(t, report.Header().Get("Content-Security-Policy"), "unsafe")
 	require.Contains(t, get(t, h, "/api/v1/incidents/"+id+"/recording").Body.String(), `"tcpdiag.recording/v2"`)
-	require.Contains(t, get(t, h, "/metrics").Body.String(), "tcpdiag_incidents_total 1")
+	go func() { _ = describe(ctx, &s, recorder, testLedger()) }()
+	require.Eventually(t, func() bool {
+		return strings.Contains(get(t, h, "/metrics").Body.String(), "\ntcpdiag_incidents_total 1\n")
+	}, time.Minute, 5*time.Millisecond)
 	for _, path := range []string{"/api/v1/incidents/none", "/incidents/..%2f..%2fetc%2fpasswd", "/api/v1/incidents/000009-20260102T030405Z-8080/recording"} {
 		require.Equal(t, http.StatusNotFound, get(t, h, path).Code, path)
 	}

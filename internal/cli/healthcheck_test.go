@@ -32,6 +32,7 @@ type idle struct{}
 func (idle) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 func (idle) Snapshot() *model.Snapshot     { return nil }
 func (idle) Next() <-chan struct{}         { return nil }
+func (idle) PutAgent(func(*model.Agent))   {}
 
 // serveAgent runs the agent's own server until the test ends; it returns its
 // host and port.

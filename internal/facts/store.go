@@ -53,6 +53,7 @@ type Store struct {
 	busiest     map[uint64]map[hostproc.ProcessKey]model.Destination // by namespace
 	stacks      map[hostproc.ProcessKey]Stacks
 	unread      map[uint64]error // why the connections of a namespace could not be read
+	agent       model.Agent
 }
 
 // NewStore makes an empty one.
@@ -213,4 +214,14 @@ func (s *Store) PutStacks(of map[hostproc.ProcessKey]Stacks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stacks = of
+}
+
+// PutAgent takes what a task of the agent says of itself, and reports whether another
+// configuration is in force, or was refused.
+func (s *Store) PutAgent(put func(*model.Agent)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.agent.Config
+	put(&s.agent)
+	return s.agent.Config != before
 }

@@ -48,6 +48,7 @@ func (s *Store) View() *View {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &View{
+		Self:        model.Self{Agent: s.agent},
 		Connections: maps.Clone(s.connections), Judgements: maps.Clone(s.judgements), Processes: maps.Clone(s.processes),
 		Forgotten: maps.Clone(s.forgotten), Downstream: maps.Clone(s.downstream), Busiest: maps.Clone(s.busiest), Unread: maps.Clone(s.unread), Stacks: s.stacks,
 	}

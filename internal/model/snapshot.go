@@ -190,9 +190,14 @@ type Self struct {
 	ScanInterval  time.Duration // as stretched to stay under 2 % of a core
 	CalmInterval  time.Duration // between two samples of queues that have been empty for ten seconds
 	SourceUp      map[string]bool
-	Config        *ConfigReload // nil without a configuration file
-	Incidents     *Incidents    // nil where none are recorded
-	Shares        []Share       // what strangers share, by resource; nil where nothing is served
+	Agent
+}
+
+// Agent is what the agent's other tasks say of themselves. What hangs on it is not changed.
+type Agent struct {
+	Config    *ConfigReload // nil without a configuration file
+	Incidents *Incidents    // nil where none are recorded
+	Shares    []Share       // what strangers share, by resource; nil where nothing is served
 }
 
 // ConfigReload is how the agent stands with its configuration file.

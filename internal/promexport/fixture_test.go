@@ -109,10 +109,12 @@ func fleet(n int) *model.Snapshot {
 		TargetInfos: []model.TargetInfo{{Port: 9090, NetNS: netns}},
 		Self: model.Self{
 			MissedTicks: 2, FailedSamples: 3, LongestGap: 31 * time.Millisecond, ScanInterval: 1500 * time.Millisecond, CalmInterval: 20 * time.Millisecond,
-			SourceUp:  map[string]bool{"sock_diag": true, "owner": false},
-			Config:    &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
-			Incidents: &model.Incidents{Total: 3, Open: 1, LostFrames: 2, WriteErrors: 1},
-			Shares:    []model.Share{{Resource: "connections", Refused: 1, Evicted: 7}, {Resource: "streams"}},
+			SourceUp: map[string]bool{"sock_diag": true, "owner": false},
+			Agent: model.Agent{
+				Config:    &model.ConfigReload{LastSuccess: time.Date(2026, 5, 4, 1, 0, 0, 0, time.UTC)},
+				Incidents: &model.Incidents{Total: 3, Open: 1, LostFrames: 2, WriteErrors: 1},
+				Shares:    []model.Share{{Resource: "connections", Refused: 1, Evicted: 7}, {Resource: "streams"}},
+			},
 		},
 	}
 	s.Self.SampleSeconds.Observe(2 * time.Microsecond)

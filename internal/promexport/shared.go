@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/common/expfmt"
@@ -14,8 +15,8 @@ import (
 )
 
 const (
-	// sharedFor bounds how old the agent's own numbers may be in a shared answer. What
-	// is said of the listeners is always of the latest snapshot.
+	// sharedFor bounds how old the numbers of the process itself may be in a shared answer. All
+	// else is always of the latest snapshot.
 	sharedFor = time.Second
 	// maxShared is how many answers are kept: one for each format, with gzip or not.
 	maxShared = 8
@@ -36,23 +37,8 @@ type shared struct {
 // cached is an answer that is not changed any more.
 type cached struct {
 	*answer
-	of   identity
+	of   weak.Pointer[model.Snapshot] // which is not kept for it
 	made time.Time
-}
-
-// identity is what was exported: a snapshot, and what else has changed since.
-type identity struct {
-	at        int64 // the snapshot's time
-	config    *model.ConfigReload
-	incidents model.Incidents
-}
-
-func identityOf(s *model.Snapshot) identity {
-	e := identity{at: s.Time.UnixNano(), config: s.Self.Config}
-	if s.Self.Incidents != nil {
-		e.incidents = *s.Self.Incidents
-	}
-	return e
 }
 
 func sharing(next http.Handler, source Source) *shared {
@@ -70,14 +56,14 @@ func (s *shared) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.next.ServeHTTP(w, r)
 		return
 	}
-	a := s.answer(format, identityOf(snap), r)
+	a := s.answer(format, weak.Make(snap), r)
 	maps.Copy(w.Header(), a.header)
 	w.WriteHeader(a.code)
 	_, _ = w.Write(a.body.Bytes())
 }
 
 // answer is one that was made of the same snapshot, or a new one.
-func (s *shared) answer(format string, of identity, r *http.Request) *answer {
+func (s *shared) answer(format string, of weak.Pointer[model.Snapshot], r *http.Request) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k, ok := s.answers[format]; ok && k.of == of && time.Since(k.made) < sharedFor {

@@ -83,6 +83,7 @@ func (p *collector) collect(r *watchlist.List, opt *Options, self model.Self, o 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := p.store.View()
+	self.Agent = f.Self.Agent
 	f.Time, f.Host, f.Kernel, f.Self, f.Watchlist = opt.Now(), p.host, p.kernel, self, r.Watchlist
 	f.Namespaces = make([]facts.Namespace, len(r.Namespaces))
 	for i, n := range r.Namespaces {

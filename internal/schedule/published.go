@@ -38,3 +38,11 @@ func (s *Scheduler) PutStacks(of map[hostproc.ProcessKey]facts.Stacks) {
 	s.facts.PutStacks(of)
 	s.bells.publish.ring()
 }
+
+// PutAgent takes what another task of the agent says of itself. The snapshot that shows another
+// configuration is brought forward.
+func (s *Scheduler) PutAgent(put func(*model.Agent)) {
+	if s.facts.PutAgent(put) {
+		s.bells.publish.ring()
+	}
+}

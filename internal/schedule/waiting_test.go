@@ -9,6 +9,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
 // A packet is counted within a second of being dropped even where nothing names
@@ -55,4 +56,21 @@ func TestTapsAreAskedWithoutTheLock(t *testing.T) {
 	})
 	w.scanned()
 	require.Equal(t, []string{"read", "count"}, calls)
+}
+
+// What the agent's other tasks say of themselves is in the next snapshot, which another configuration brings
+// forward and nothing else.
+func TestWhatOtherTasksSay(t *testing.T) {
+	w := newWorld(t, newKernel(listensOn(8080, 1)), nil)
+	w.scanned()
+	config := &model.ConfigReload{Successful: true, LastSuccess: w.clock()}
+	w.PutAgent(func(a *model.Agent) { a.Config = config })
+	require.Len(t, w.bells.publish, 1)
+	<-w.bells.publish
+	w.PutAgent(func(a *model.Agent) { a.Incidents = &model.Incidents{Open: 1} })
+	require.Empty(t, w.bells.publish)
+	before := w.Snapshot()
+	w.publish(false)
+	require.Equal(t, model.Agent{Config: config, Incidents: &model.Incidents{Open: 1}}, w.Snapshot().Self.Agent)
+	require.Zero(t, before.Self.Agent)
 }

@@ -78,6 +78,9 @@ func (f *Followed) Snapshot() *model.Snapshot {
 // Next is closed when there is another one.
 func (f *Followed) Next() <-chan struct{} { return f.Scheduler.Next() }
 
+// PutAgent takes what a task of the agent says of itself, for the snapshots.
+func (f *Followed) PutAgent(put func(*model.Agent)) { f.Scheduler.PutAgent(put) }
+
 // RegisterThreadDump adds the one flag by which something is asked of an observed
 // process.
 func RegisterThreadDump(flags *pflag.FlagSet, value *bool, when string) {
