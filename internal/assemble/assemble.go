@@ -20,7 +20,6 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
-	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -86,37 +85,6 @@ func compose(state *State, f *facts.View, opt Options) *draft {
 	d.next.clients = accounts.Add(d.next.clients, f.Clients, d.Snapshot)
 	d.Self.SourceUp = sources(f)
 	return d
-}
-
-// Causes name the limits behind the drops that wait for one, where they are known by now.
-func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losses.Causes {
-	out := make(map[model.ListenerID]losses.Causes)
-	var d *draft
-	for i := range f.Namespaces {
-		n := &f.Namespaces[i]
-		for id, a := range n.Accounts {
-			if len(a.Waiting) == 0 {
-				continue
-			}
-			if d == nil {
-				d = newDraft(state, f, &opt)
-				d.listeners()
-				d.slotsMissing()
-			}
-			out[id] = d.causes(id, a)
-		}
-	}
-	return out
-}
-
-// FinalCauses are those of the drops of a listener that closed with its namespace: as it
-// was last.
-func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
-	var h *history
-	if state != nil {
-		h = state.histories[id]
-	}
-	return finalCauses(h, now, waiting, t)
 }
 
 func newDraft(state *State, f *facts.View, opt *Options) *draft {

@@ -24,6 +24,37 @@ const (
 	atOnce = 100 * time.Millisecond
 )
 
+// Causes name the limits behind the drops that wait for one, where they are known by now.
+func Causes(state *State, f *facts.View, opt Options) map[model.ListenerID]losses.Causes {
+	out := make(map[model.ListenerID]losses.Causes)
+	var d *draft
+	for i := range f.Namespaces {
+		n := &f.Namespaces[i]
+		for id, a := range n.Accounts {
+			if len(a.Waiting) == 0 {
+				continue
+			}
+			if d == nil {
+				d = newDraft(state, f, &opt)
+				d.listeners()
+				d.slotsMissing()
+			}
+			out[id] = d.causes(id, a)
+		}
+	}
+	return out
+}
+
+// FinalCauses are those of the drops of a listener that closed with its namespace: as it
+// was last.
+func FinalCauses(state *State, now time.Time, id model.ListenerID, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
+	var h *history
+	if state != nil {
+		h = state.histories[id]
+	}
+	return finalCauses(h, now, waiting, t)
+}
+
 // witness is what is known around the drops of a listener.
 type witness struct {
 	now        time.Time
@@ -181,4 +212,28 @@ func strength(c model.Cause) model.Evidence {
 		return model.EvidenceNone
 	}
 	return model.EvidencePhases
+}
+
+// causes are those of a listener's drops that are known by now.
+func (d *draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
+	for i := range d.Listeners {
+		if l := &d.Listeners[i]; l.ID == id {
+			return d.witnessOf(l).causes(a.Waiting)
+		}
+	}
+	h := d.next.histories[id]
+	if a.Absent { // any listener seen since was another one
+		h = nil
+	}
+	return finalCauses(h, d.Time, a.Waiting, d.opt.Thresholds)
+}
+
+// finalCauses are those of a listener that is not there: as it was last.
+func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
+	w := witness{now: now, final: true, t: t}
+	if h != nil {
+		last := h.moments.last
+		w.previous, w.before, w.listener = last, last, last.Listener
+	}
+	return w.causes(waiting)
 }

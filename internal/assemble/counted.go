@@ -1,10 +1,7 @@
 package assemble
 
 import (
-	"time"
-
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -70,30 +67,6 @@ func (d *draft) account(a *losses.Report, l *model.Listener, net *model.NetNS) {
 	}
 	l.Recent = a.Spell
 	l.Totals = a.Totals
-}
-
-// causes are those of a listener's drops that are known by now.
-func (d *draft) causes(id model.ListenerID, a *losses.Report) losses.Causes {
-	for i := range d.Listeners {
-		if l := &d.Listeners[i]; l.ID == id {
-			return d.witnessOf(l).causes(a.Waiting)
-		}
-	}
-	h := d.next.histories[id]
-	if a.Absent { // any listener seen since was another one
-		h = nil
-	}
-	return finalCauses(h, d.Time, a.Waiting, d.opt.Thresholds)
-}
-
-// finalCauses are those of a listener that is not there: as it was last.
-func finalCauses(h *history, now time.Time, waiting []losses.Drop, t reading.Thresholds) losses.Causes {
-	w := witness{now: now, final: true, t: t}
-	if h != nil {
-		last := h.moments.last
-		w.previous, w.before, w.listener = last, last, last.Listener
-	}
-	return w.causes(waiting)
 }
 
 // witnessOf is what is known around a listener's drops.

@@ -1,6 +1,10 @@
 package losses
 
-import "github.com/tcpdiag/tcpdiag/internal/model"
+import (
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/model"
+)
 
 // NamespaceCounts are the TcpExt counters of one network namespace that say
 // how many packets its listeners dropped. Only ListenDrops is conserved; the
@@ -281,4 +285,32 @@ func kindsOf(packets, increments, cookies uint64) kinds {
 	rest := packets - ack
 	unknown := min(cookies, rest)
 	return kinds{syn: rest - unknown, ack: ack, unknown: unknown}
+}
+
+// Tick books what was dropped since the last one; see Attribution.
+func (b *Books) Tick(at time.Time, c NamespaceCounts, sockets []SocketDrops) {
+	b.counts, b.unwatched = c, dropsUnwatched(sockets)
+	if b.attribution == nil {
+		b.attribution = NewAttribution(c, sockets)
+		return
+	}
+	var rest uint64
+	b.attributed, rest = b.attribution.Tick(c, sockets, b.attributed[:0])
+	b.unattributed += rest
+	for _, d := range b.attributed {
+		a := b.Account(d.ID)
+		a.drop(d, at)
+		a.trace.drop(at, d.Packets)
+		a.Moved(at)
+	}
+}
+
+// dropsUnwatched sums the drop counters of the listeners that are not watched.
+func dropsUnwatched(sockets []SocketDrops) (sum uint64) {
+	for i := range sockets {
+		if !sockets[i].Watched {
+			sum += uint64(sockets[i].Drops)
+		}
+	}
+	return sum
 }

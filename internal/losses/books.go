@@ -72,34 +72,6 @@ func (b *Books) Dismiss(watched func(*Account) bool) {
 	}
 }
 
-// Tick books what was dropped since the last one; see Attribution.
-func (b *Books) Tick(at time.Time, c NamespaceCounts, sockets []SocketDrops) {
-	b.counts, b.unwatched = c, dropsUnwatched(sockets)
-	if b.attribution == nil {
-		b.attribution = NewAttribution(c, sockets)
-		return
-	}
-	var rest uint64
-	b.attributed, rest = b.attribution.Tick(c, sockets, b.attributed[:0])
-	b.unattributed += rest
-	for _, d := range b.attributed {
-		a := b.Account(d.ID)
-		a.drop(d, at)
-		a.trace.drop(at, d.Packets)
-		a.Moved(at)
-	}
-}
-
-// dropsUnwatched sums the drop counters of the listeners that are not watched.
-func dropsUnwatched(sockets []SocketDrops) (sum uint64) {
-	for i := range sockets {
-		if !sockets[i].Watched {
-			sum += uint64(sockets[i].Drops)
-		}
-	}
-	return sum
-}
-
 // Checkpoint follows a tick whose counts are among the counters, which are not
 // kept.
 func (b *Books) Checkpoint(at time.Time, counters model.Counters) {

@@ -3,7 +3,6 @@ package namespace
 import (
 	"time"
 
-	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -131,36 +130,6 @@ func (n *Namespace) Unread() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.facts.unread
-}
-
-// Readings are those of all watched listeners.
-func (n *Namespace) Readings() []facts.Sampled {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.watches.readings()
-}
-
-// Facts are what is known of the namespace, but for what is counted.
-func (n *Namespace) Facts() facts.Namespace {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return facts.Namespace{
-		ID: n.ID, PID: n.PID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
-		Missing: n.facts.missing, Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
-	}
-}
-
-func (ws *watches) readings() []facts.Sampled {
-	out := make([]facts.Sampled, len(ws.list))
-	for i := range ws.list {
-		w := &ws.list[i]
-		drops, known := w.drops()
-		out[i] = facts.Sampled{
-			ID: w.account.ID, Inode: w.members[w.worst].inode,
-			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.closed(),
-		}
-	}
-	return out
 }
 
 // Troubled reports whether a watched listener drops packets or has a full queue,

@@ -51,20 +51,6 @@ func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *N
 // nothing dropped, for it to be calm.
 const calmAfter = 10 * time.Second
 
-// Sample makes a sample of every watched listener; of a calm namespace only where it
-// is its turn. It takes no lock that a reader of snapshots could hold.
-func (n *Namespace) Sample(now time.Time, gapLimit time.Duration, turn bool) (alarm Alarm) {
-	n.shared.turn.Lock()
-	defer n.shared.turn.Unlock()
-	if !n.closed && (turn || !calm(n.active, now)) {
-		alarm = n.sample(now, gapLimit)
-	}
-	alarm.Calm = n.closed || calm(n.active, now)
-	return alarm
-}
-
-func calm(active, now time.Time) bool { return now.Sub(active) > calmAfter }
-
 // Expect says which addresses are sure to be watched once somebody listens there.
 func (n *Namespace) Expect(expects func(model.ListenerID) bool) {
 	n.mu.Lock()

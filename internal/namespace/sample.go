@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
+	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/netstat"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -213,4 +215,102 @@ func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
 		m.shadowed, s.fast.lost = true, true
 		s.fast.shadowed = s.fast.shadowed || !m.suspect
 	}
+}
+
+// Sample makes a sample of every watched listener; of a calm namespace only where it
+// is its turn. It takes no lock that a reader of snapshots could hold.
+func (n *Namespace) Sample(now time.Time, gapLimit time.Duration, turn bool) (alarm Alarm) {
+	n.shared.turn.Lock()
+	defer n.shared.turn.Unlock()
+	if !n.closed && (turn || !calm(n.active, now)) {
+		alarm = n.sample(now, gapLimit)
+	}
+	alarm.Calm = n.closed || calm(n.active, now)
+	return alarm
+}
+
+func calm(active, now time.Time) bool { return now.Sub(active) > calmAfter }
+
+// splitDrops reads the namespace's counters, then every listener's, and
+// attributes what the namespace dropped since the last time. In that order: a
+// drop between the two reads is then seen by the socket first and carried.
+func (s *sampler) splitDrops(now time.Time) error {
+	var c netstat.ListenCounters
+	torn, err := s.readDrops(&c, s.readListenCounters, s.readAll)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takeDump()
+	s.books.Tick(now, counts(c, torn), s.dump.sockets)
+	return nil
+}
+
+// wholeTries bounds how often the counters are read again, where a dump is not expensive.
+const wholeTries = 3
+
+// readDrops reads the namespace's counters by read, which fills in c, and then
+// every listener's, again if something was dropped meanwhile: a drop that the
+// sockets have and the namespace has not looks like a final ACK.
+func (s *sampler) readDrops(c *netstat.ListenCounters, counters func(*netstat.ListenCounters) error, sockets reading) (torn bool, err error) {
+	s.fast.owed = false
+	for range wholeTries {
+		if err := errors.Join(counters(c), s.dumpAll(sockets)); err != nil {
+			return false, err
+		}
+		var after netstat.ListenCounters
+		if err := s.kernel.ListenCounters(&after); err != nil {
+			return false, err
+		}
+		if after.ListenDrops == c.ListenDrops {
+			return false, nil
+		}
+		if s.dump.cost >= expensive {
+			break
+		}
+	}
+	return true, nil
+}
+
+func (s *sampler) readListenCounters(c *netstat.ListenCounters) error {
+	return s.kernel.ListenCounters(c)
+}
+
+func counts(c netstat.ListenCounters, torn bool) losses.NamespaceCounts {
+	return losses.NamespaceCounts{
+		ListenDrops: c.ListenDrops, ListenOverflows: c.ListenOverflows,
+		ReqQFullDrop: c.ReqQFullDrop, ReqQFullDoCookies: c.ReqQFullDoCookies,
+		SyncookiesRecv: c.SyncookiesRecv, Torn: torn,
+	}
+}
+
+// Readings are those of all watched listeners.
+func (n *Namespace) Readings() []facts.Sampled {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.watches.readings()
+}
+
+// Facts are what is known of the namespace, but for what is counted.
+func (n *Namespace) Facts() facts.Namespace {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return facts.Namespace{
+		ID: n.ID, PID: n.PID, Answers: n.fast.failures < redialAfter, Sysctl: n.facts.sysctl, SysctlOK: n.facts.sysctlOK(), Sockstat: n.facts.sockstat,
+		Missing: n.facts.missing, Sampled: n.watches.readings(), Counted: !n.closed && n.books.Open(),
+	}
+}
+
+func (ws *watches) readings() []facts.Sampled {
+	out := make([]facts.Sampled, len(ws.list))
+	for i := range ws.list {
+		w := &ws.list[i]
+		drops, known := w.drops()
+		out[i] = facts.Sampled{
+			ID: w.account.ID, Inode: w.members[w.worst].inode,
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.closed(),
+		}
+	}
+	return out
 }

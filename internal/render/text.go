@@ -13,8 +13,15 @@ package render
 
 import (
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render/term"
 )
 
@@ -65,4 +72,178 @@ func (s SnapshotText) verbose() {
 	TableText{s.Screen}.brief(brief, len(detailed) > 0)
 	s.Omitted()
 	s.Unavailable(s.Snap.Unavailable)
+}
+
+// brevity is what a screen leaves out to fit its height, each with those before it.
+type brevity int
+
+const (
+	whole             brevity = iota
+	withoutAbout              // the line with host, kernel and time
+	withoutLost               // how many packets were lost
+	withoutAir                // blank lines
+	withoutCalmStages         // only stages that are near full, or marked
+	withoutFiles              // where a setting stands is in -v
+	withoutEffects
+	shortest = withoutEffects
+)
+
+const (
+	defaultHeight = 24
+	promptLines   = 1 // the shell's next prompt, below the screen
+)
+
+// answers writes what a person reads first: one listener's answer with its stages, or a
+// table of several, the worst first, and the answer of the worst. It is as short as the
+// screen's height needs.
+func (s SnapshotText) answers(o TextOptions) {
+	height := o.Height
+	if height <= 0 {
+		height = defaultHeight
+	}
+	for level := whole; level <= shortest; level++ {
+		try := SnapshotText{term.New(o.Width, o.Color), s.Snap}
+		try.answerScreen(level, o, height)
+		if level == shortest || try.Height() <= height-promptLines {
+			s.Raw(try.String())
+			return
+		}
+	}
+}
+
+func (s SnapshotText) answerScreen(level brevity, o TextOptions, height int) {
+	s.Notes()
+	list := worstFirst(s.Snap.Listeners)
+	if len(list) == 0 {
+		s.footer(nil, level, o)
+		return
+	}
+	if len(list) == 1 {
+		about := AnswerText{s.Screen, list[0], s.Snap}
+		about.all(level)
+		s.air(level)
+		if list[0].Listening() {
+			about.stages(level)
+			s.air(level)
+		}
+		if level < withoutLost {
+			about.lost()
+		}
+		s.footer(list[0], level, o)
+		return
+	}
+	s.countStatuses(s.Snap.Listeners)
+	TableText{s.Screen}.worst(list, max(height/3, 4))
+	worst := list[0]
+	if worst.Verdict.Status > model.StatusOK {
+		s.air(level)
+		AnswerText{s.Screen, worst, s.Snap}.all(level)
+	}
+	s.air(level)
+	s.Omitted()
+	s.footer(worst, level, o)
+}
+
+// air is a blank line where there is room for it.
+func (s SnapshotText) air(level brevity) {
+	if level < withoutAir {
+		s.Blank()
+	}
+}
+
+// footer is where more is to be read, and what could not be.
+func (s SnapshotText) footer(l *model.Listener, level brevity, o TextOptions) {
+	if o.Remote != "" {
+		s.remoteFooter(l, level, o)
+		return
+	}
+	more := "More: tcpdiag -v"
+	if l != nil {
+		port := strconv.Itoa(int(l.Port))
+		switch v := &l.Verdict; {
+		case len(s.Snap.Listeners) > 1 && l.Listening() && v.Status > model.StatusOK:
+			more = "More: tcpdiag " + port + "  (its stages)"
+		case v.Status == model.StatusOK:
+			more = "Where the limits are set: tcpdiag -v"
+		default:
+			more = "Evidence, sources: tcpdiag " + port + " -v"
+		}
+		if c := l.Verdict.Cause; c != model.CauseNone {
+			explain := "tcpdiag explain " + term.Printable(string(c))
+			if both := more + " · " + explain; lipgloss.Width(both) <= s.Width-answerIndent {
+				more = both
+			} else { // a command is in one piece
+				s.Paragraph(answerIndent, term.Dim.Of(more))
+				more = explain
+			}
+		}
+	}
+	s.Paragraph(answerIndent, term.Dim.Of(more))
+	s.denied(l, o)
+	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
+		s.Paragraph(answerIndent, term.Dim.Of(strings.Join(s.whereAndWhen(), " · ")))
+	}
+}
+
+// remoteFooter is the same of what another machine said.
+func (s SnapshotText) remoteFooter(l *model.Listener, level brevity, o TextOptions) {
+	more := "Evidence, sources: " + term.Printable(o.Remote) + " -v"
+	if n := len(s.Snap.Unavailable); n > 0 {
+		more += " (" + phrase.Count(n, "reading") + " not possible)"
+	}
+	s.Paragraph(answerIndent, term.Dim.Of(more))
+	if level < withoutAbout && (l == nil || l.Verdict.Status > model.StatusOK) {
+		s.Paragraph(answerIndent, term.Dim.Of(strings.Join(s.whereAndWhen(), " · ")))
+	}
+}
+
+// whereAndWhen is for the ticket that the screen is pasted into.
+func (s SnapshotText) whereAndWhen() (parts []string) {
+	if s.Snap.Host != "" {
+		parts = append(parts, term.Printable(s.Snap.Host))
+	}
+	if !s.Snap.Time.IsZero() {
+		parts = append(parts, s.Snap.Time.Format("2006-01-02 15:04:05 MST"))
+	}
+	return append(parts, window(s.Snap))
+}
+
+// denied is what could not be read, in one line, with the one command that can.
+func (s SnapshotText) denied(l *model.Listener, o TextOptions) {
+	in := s.Snap.Unavailable
+	if len(in) == 0 {
+		return
+	}
+	n, missing := 0, []string(nil)
+	for _, u := range in {
+		if !rightsHelp(u) {
+			continue
+		}
+		n++
+		for _, c := range regexp.MustCompile(`CAP_[A-Z_]+`).FindAllString(u.How, -1) {
+			if !slices.Contains(missing, c) {
+				missing = append(missing, c)
+			}
+		}
+	}
+	switch {
+	case n == 0:
+		s.Paragraph(answerIndent, term.Warn.Of(phrase.Count(len(in), "reading")+" not possible: -v"))
+	case !o.Root:
+		command := "sudo tcpdiag snapshot"
+		if l != nil && l.Port != 0 {
+			command += " --port " + strconv.Itoa(int(l.Port))
+		}
+		whole := strings.ReplaceAll(command, " ", term.Nbsp) // it is copied
+		s.Paragraph(answerIndent, term.CommandStyle.Of(whole), term.Warn.Of("("+phrase.Count(n, "reading")+" denied: -v)"))
+	case len(missing) > 0:
+		s.Paragraph(answerIndent, term.Warn.Of("This root lacks "+strings.Join(missing, ", ")+" ("+phrase.Count(n, "reading")+" denied: -v)"))
+	default:
+		s.Paragraph(answerIndent, term.Warn.Of(phrase.Count(n, "reading")+" denied: -v"))
+	}
+}
+
+// rightsHelp reports whether another user or a capability could read it.
+func rightsHelp(u model.Unavailable) bool {
+	return strings.Contains(u.How, "CAP_") || strings.Contains(u.How, "run as") || strings.Contains(u.Why, "permission denied") || strings.Contains(u.Why, "not permitted")
 }

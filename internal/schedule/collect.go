@@ -2,12 +2,14 @@ package schedule
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/assemble"
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/losses"
@@ -60,6 +62,67 @@ func (p *collector) waits() time.Time {
 		return time.Time{}
 	}
 	return p.state.Waits()
+}
+
+// inTrouble reports whether a listener of a snapshot is saturated, loses clients or
+// is down: the recording of its incident is to hold all but the last second.
+func inTrouble(s *model.Snapshot) bool {
+	for i := range s.Listeners {
+		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated || l.Totals.Pending > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Publish makes one more snapshot of what is known, with nothing read for it: for what was
+// put into the facts since the last one of a one-shot.
+func (s *Scheduler) Publish() { s.publish(true) }
+
+// publish makes a snapshot of the newest facts. final: no cause waits for a
+// reading.
+func (s *Scheduler) publish(final bool) {
+	r := s.list.Load()
+	if r == nil {
+		return
+	}
+	now := s.options().Now()
+	self := s.self.report(now)
+	self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
+	snap := s.collector.publish(r, s.options(), self, final, s.looping.Load())
+	s.published.store(snap)
+	s.self.published(snap.Time)
+}
+
+// publish is the third clock.
+func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
+	s := t.scheduler
+	select {
+	case <-read:
+	case <-time.After(firstPatience):
+	case <-ctx.Done():
+		return
+	}
+	p := pace{gap: troubleGap}
+	least := func() time.Duration { return min(p.gap, fresh) }
+	every(ctx, s.bells.publish, s.options().Now, least, func() time.Duration {
+		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
+		troubled := inTrouble(s.Snapshot())
+		now := s.options().Now()
+		p.began(now, cost, troubled)
+		if troubled {
+			p.trouble = now
+			next := min(s.options().ScanInterval, fresh)
+			if until := s.collector.waits(); !until.IsZero() {
+				next = min(next, until.Sub(now))
+			}
+			return next
+		}
+		if now.Sub(p.trouble) > troubleOver {
+			p.gap = troubleGap
+		}
+		return min(s.options().ScanInterval, time.Second)
+	})
 }
 
 // publish makes a snapshot of the newest facts; self is what the schedule knows of itself.

@@ -21,49 +21,6 @@ func (s *Scheduler) adopt(opt Options) error {
 	return nil
 }
 
-// Sample makes one sample of every watched accept queue. It allocates nothing,
-// writes no log line, and takes no lock that a reader of Snapshot could hold.
-func (s *Scheduler) Sample() {
-	r := s.list.Load()
-	if r == nil {
-		return
-	}
-	opt := s.options()
-	start := opt.Now()
-	s.turns.begin(start)
-	s.self.tick(start, s.nextSample())
-	alarm := namespace.Alarm{Calm: true}
-	for i, n := range r.Namespaces {
-		alarm = alarm.And(n.Sample(start, maxGap*opt.SampleInterval, s.turns.has(i)))
-	}
-	end := opt.Now()
-	s.turns.end(end, alarm.Calm, s.others)
-	s.self.sampled(end, end.Sub(start), alarm.Failed)
-	if alarm.Any() {
-		s.alarmed(alarm)
-	}
-}
-
-// nextSample is how long there is from one sample to the next. It is for the goroutine
-// that makes them.
-func (s *Scheduler) nextSample() time.Duration {
-	return time.Duration(s.turns.step()) * s.options().SampleInterval
-}
-
-// maxGap is how many sample intervals of a gap may count as full.
-const maxGap = 5
-
-// alarmed wakes the clocks. What they read then brings a snapshot forward.
-func (s *Scheduler) alarmed(a namespace.Alarm) {
-	if a.Lost {
-		s.bells.list.ring()
-	}
-	if a.Dropped || a.Filled {
-		s.bells.walk.ring()
-		s.bells.read.ring()
-	}
-}
-
 // readAll reads the connections and processes of all that is watched. It fails
 // when no namespace can be walked.
 func (s *Scheduler) readAll(ctx context.Context, r *watchlist.List) error {
@@ -114,25 +71,6 @@ func (s *Scheduler) relist(ctx context.Context, patience time.Duration) error {
 	s.list.Store(r)
 	return nil
 }
-
-// publish makes a snapshot of the newest facts. final: no cause waits for a
-// reading.
-func (s *Scheduler) publish(final bool) {
-	r := s.list.Load()
-	if r == nil {
-		return
-	}
-	now := s.options().Now()
-	self := s.self.report(now)
-	self.CalmInterval = time.Duration(s.turns.number()) * s.options().SampleInterval
-	snap := s.collector.publish(r, s.options(), self, final, s.looping.Load())
-	s.published.store(snap)
-	s.self.published(snap.Time)
-}
-
-// Publish makes one more snapshot of what is known, with nothing read for it: for what was
-// put into the facts since the last one of a one-shot.
-func (s *Scheduler) Publish() { s.publish(true) }
 
 // others is the CPU time of everything but the readings, which are spent from the bucket.
 func (s *Scheduler) others() time.Duration {

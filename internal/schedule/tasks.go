@@ -179,27 +179,6 @@ func after(ctx context.Context, ready <-chan struct{}, fn func() error) error {
 	}
 }
 
-// sample is the first clock.
-func (t *tasks) sample(ctx context.Context) error {
-	for {
-		if err := t.metronome.Wait(); ctx.Err() != nil {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("sample: %w", err)
-		}
-		t.scheduler.Sample()
-		if next := t.scheduler.nextSample(); next != time.Duration(t.ticking.Swap(int64(next))) {
-			_ = t.metronome.Set(next) // or all is just being stopped
-		}
-	}
-}
-
-// retime lets the next sample come after a changed interval.
-func (t *tasks) retime() {
-	t.ticking.Store(0)
-	_ = t.metronome.Set(t.scheduler.options().SampleInterval) // or all is just being stopped
-}
-
 // begin makes the watchlists that the clocks start with. named is closed once it is known
 // which listeners are watched: what discovery finds says so only where no target is
 // given. listed is closed when that has been waited for.
@@ -316,46 +295,4 @@ func (t *tasks) listAgain(ctx context.Context) time.Duration {
 		s.bells.publish.ring()
 	}
 	return cost
-}
-
-// publish is the third clock.
-func (t *tasks) publish(ctx context.Context, read <-chan struct{}) {
-	s := t.scheduler
-	select {
-	case <-read:
-	case <-time.After(firstPatience):
-	case <-ctx.Done():
-		return
-	}
-	p := pace{gap: troubleGap}
-	least := func() time.Duration { return min(p.gap, fresh) }
-	every(ctx, s.bells.publish, s.options().Now, least, func() time.Duration {
-		cost, _ := cputime.Of(func() error { s.publish(false); return nil })
-		troubled := inTrouble(s.Snapshot())
-		now := s.options().Now()
-		p.began(now, cost, troubled)
-		if troubled {
-			p.trouble = now
-			next := min(s.options().ScanInterval, fresh)
-			if until := s.collector.waits(); !until.IsZero() {
-				next = min(next, until.Sub(now))
-			}
-			return next
-		}
-		if now.Sub(p.trouble) > troubleOver {
-			p.gap = troubleGap
-		}
-		return min(s.options().ScanInterval, time.Second)
-	})
-}
-
-// inTrouble reports whether a listener of a snapshot is saturated, loses clients or
-// is down: the recording of its incident is to hold all but the last second.
-func inTrouble(s *model.Snapshot) bool {
-	for i := range s.Listeners {
-		if l := &s.Listeners[i]; l.Verdict.Status >= model.StatusSaturated || l.Totals.Pending > 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -8,11 +8,12 @@ import (
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
-// Row is a line of a path: a package, and the functions to start reading at, each of which
-// calls the next, directly or by way of others.
+// Row is a line of a path: a package, and the functions that the way leads through, each of
+// which calls the next itself.
 type Row struct {
 	Package   string
 	Text      string
@@ -106,24 +107,14 @@ func (g *Graph) add(pkg, file string, f *ast.FuncDecl) {
 	})
 }
 
-// Reaches reports whether one function calls another, directly or by way of others.
-func (g *Graph) Reaches(from, to string) bool {
-	seen, todo := map[string]bool{from: true}, []string{from}
-	for len(todo) > 0 {
-		f := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for name := range g.uses[f] {
-			for _, next := range g.named[name] {
-				if g.pkg[f] != g.pkg[next] && !g.sees[g.pkg[f]+" "+g.pkg[next]] {
-					continue
-				}
-				if next == to {
-					return true
-				}
-				if !seen[next] {
-					seen[next], todo = true, append(todo, next)
-				}
-			}
+// Calls reports whether one function calls another, itself.
+func (g *Graph) Calls(from, to string) bool {
+	if g.pkg[from] != g.pkg[to] && !g.sees[g.pkg[from]+" "+g.pkg[to]] {
+		return false
+	}
+	for name := range g.uses[from] {
+		if slices.Contains(g.named[name], to) {
+			return true
 		}
 	}
 	return false

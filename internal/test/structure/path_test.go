@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestThePaths: what docs/architecture.md says of a sample's way and of a dropped packet's is so,
-// and each can be read by opening a dozen files.
+// TestThePaths: what docs/architecture.md says of a sample's way and of a dropped packet's is so, with
+// every function in between, and each can be read by opening a dozen files.
 func TestThePaths(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(internal, "..", "docs", "architecture.md"))
 	require.NoError(t, err)
@@ -19,7 +19,7 @@ func TestThePaths(t *testing.T) {
 	}
 }
 
-// follow fails unless each function of a path is there, and is called from one above it, but
+// follow fails unless each function of a path is there, and is called by one above it, itself, but
 // where a clock wakes up or the kernel's answer calls back.
 func follow(t *testing.T, rows []Row) {
 	t.Helper()
@@ -40,13 +40,13 @@ func follow(t *testing.T, rows []Row) {
 			if !slices.Contains(files, g.File[key]) {
 				files = append(files, g.File[key])
 			}
-			reached := slices.ContainsFunc(above, func(from string) bool { return g.Reaches(from, key) })
-			require.True(t, reached || j == 0 && (i == 0 || r.Apart()), "nothing above %s calls it", key)
+			called := slices.ContainsFunc(above, func(from string) bool { return g.Calls(from, key) })
+			require.True(t, called || j == 0 && (i == 0 || r.Apart()), "nothing above %s calls it", key)
 			above = append(above, key)
 		}
 	}
 	require.LessOrEqual(t, len(files), 15, "files to open: %v", files)
 	t.Logf("%d files: %v", len(files), files)
 
-	require.False(t, g.Reaches("losses.Books.Tick", "schedule.tasks.sample"), "what is not called is not reached")
+	require.False(t, g.Calls("schedule.Scheduler.Sample", "namespace.sampler.sample"), "what is called by way of others is not called")
 }
