@@ -276,6 +276,30 @@ func TestInterval(t *testing.T) {
 	require.Equal(t, 1, f.opened)
 }
 
+// A client that turned out to have waited is no longer among the stalled or the unanswered. Totals do not fall: the next ones
+// make up for it.
+func TestCorrected(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	look := func(stalled, delayed, unanswered, answered uint64) *model.ClientTotals {
+		e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Stalled: stalled, outcome.Delayed: delayed})
+		e.Answers.Unanswered, e.Answers.Answered = unanswered, answered
+		f.report.Endpoints = []outcome.Endpoint{e}
+		l := listener("[::]:8080")
+		l.Connector = &model.Connector{Protocol: "http/1.1"}
+		return f.look(time.Minute, l).Listeners[0].Totals.Clients
+	}
+	look(3, 0, 2, 0)
+	after := look(1, 2, 1, 3)
+	require.EqualValues(t, 3, after.Outcomes[model.ClientStalled])
+	require.EqualValues(t, 2, after.Outcomes[model.ClientDelayed])
+	require.EqualValues(t, 2, after.Answers.Unanswered)
+	require.EqualValues(t, 3, after.Answers.Answered)
+	look(2, 2, 1, 3)
+	after = look(5, 2, 4, 3)
+	require.EqualValues(t, 5, after.Outcomes[model.ClientStalled])
+	require.EqualValues(t, 4, after.Answers.Unanswered)
+}
+
 // How long the delayed waited is of the interval, too.
 func TestWaits(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -70,7 +70,7 @@ func (p *namespace) count(v *facts.View) {
 	for i := range report.Endpoints {
 		e := &report.Endpoints[i]
 		if p.book(e, listening, v.Time); !e.Ended {
-			last[e.Addr] = totals(e)
+			last[e.Addr] = highest(totals(e), p.last[e.Addr])
 		}
 	}
 	p.last = last
@@ -258,6 +258,16 @@ func totals(e *outcome.Endpoint) model.ClientTotals {
 		Count: e.Responses.Count, Sum: e.Responses.Sum, Bounds: outcome.ResponseBounds(), Buckets: e.Responses.Buckets(),
 	}
 	return t
+}
+
+// highest is what was told of an endpoint by now. Clients that were counted as turned away may turn out to have waited, and to be
+// answered: totals do not fall, so the next ones that are turned away make up for these.
+func highest(now, before model.ClientTotals) model.ClientTotals {
+	for o := range now.Outcomes {
+		now.Outcomes[o] = max(now.Outcomes[o], before.Outcomes[o])
+	}
+	now.Answers.Unanswered = max(now.Answers.Unanswered, before.Answers.Unanswered)
+	return now
 }
 
 // sources merges what the endpoints of one listener say.

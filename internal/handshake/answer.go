@@ -6,6 +6,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 const (
@@ -28,7 +29,8 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 	if a.has(finished) && !a.has(served|unserved|left|closed) && (a.supposed() || a.local()) {
 		t.inquire(a)
 	}
-	if !a.answerKnown(at) {
+	shuts := t.endpoints.of(a).shuts
+	if !a.answerKnown(at, shuts) {
 		met := t.inquire(a)
 		if met != kernel.Connection && met != kernel.SocketUnknown && !a.has(finished|left) {
 			if !a.has(awaited) { // its end, as segments are read later than they come
@@ -42,13 +44,15 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 			return 0, true
 		}
 	}
-	switch {
-	case a.answerKnown(at) && t.moreToCome(a):
+	switch known := a.answerKnown(at, shuts); {
+	case known && t.moreToCome(a):
 		a.signs |= awaited
 		return at + 2*firstAsk, false
-	case a.answerKnown(at):
-		t.answer(a)
-		return 0, true
+	case known:
+		if t.answer(a); !a.mayStay(at) {
+			return 0, true
+		}
+		a.signs |= turnedAway
 	}
 	a.asks = inc(a.asks)
 	return at + min(firstAsk<<min(a.asks, 10), answerMost), false
@@ -58,11 +62,11 @@ func (t *Tracker) follow(at time.Duration, a *attempt) (again time.Duration, don
 // the kernel that says that the byte was sent; or a SYN that was repeated before, which would be taken for another client's.
 func (t *Tracker) moreToCome(a *attempt) bool {
 	known := a.has(timed|awaited|received|finished|left|closed) || a.supposed() || t.unread.On
-	return !known && a.has(served) && (t.present >= a.first+synAckTimeout || packet.InSubset(a.clientPort, t.endpoints.of(a).port))
+	return !known && a.has(served) && (t.present >= a.first+timers.First || packet.InSubset(a.clientPort, t.endpoints.of(a).port))
 }
 
-// answerKnown reports whether it is known if the client got an answer.
-func (a *attempt) answerKnown(at time.Duration) bool {
+// answerKnown reports whether it is known if the client got an answer. shuts: others wait for theirs that have ended their side.
+func (a *attempt) answerKnown(at time.Duration, shuts bool) bool {
 	switch {
 	case a.has(served):
 		return true
@@ -70,7 +74,7 @@ func (a *attempt) answerKnown(at time.Duration) bool {
 		return true
 	case !a.has(finished):
 		return false
-	case !a.has(talked) || a.ended > a.latest()+halfClosed:
+	case !a.has(talked) || !shuts && a.ended > a.latest()+halfClosed:
 		return true
 	}
 	return at >= a.first+ms(a.ended)+halfPatience
@@ -84,27 +88,50 @@ func (t *Tracker) followLeft(at time.Duration, a *attempt) (again time.Duration,
 	}
 	last := max(a.lastIn, a.lastReply, a.ended)
 	switch {
-	case a.has(inside | late):
-		a.signs = a.signs&^inside | late
-		t.endpoints.of(a).account.LetInLate()
+	case a.has(late) && a.mayStay(at): // what it does with an answer tells
+	case a.has(late):
 		t.judge(a, outcome.Stalled, outcome.NoAnswerKnown)
 		return 0, true
 	case a.has(closed | left):
 		return 0, true // by a RST that no socket sent, or the client's
-	case at >= a.first+ms(last)+min(4*ms(last)+stillFor, rtoMost+stillFor) && met != kernel.HalfOpenSocket:
+	case at >= a.first+ms(last)+timers.Data(ms(last), 4) && met != kernel.HalfOpenSocket:
 		return 0, true
 	}
 	a.asks = inc(a.asks)
 	return at + min(firstAsk<<min(a.asks, 10), answerMost/2), false
 }
 
-// answer counts whether a client that was let in was answered.
-func (t *Tracker) answer(a *attempt) {
-	answer := a.answer()
-	if answer == outcome.NoAnswerKnown {
+// mayStay reports whether what a client does with its answer may show that it has only ended its side, be it late: it takes it.
+// One that has left rejects it. On the loopback its own socket has told.
+func (a *attempt) mayStay(at time.Duration) bool {
+	stays := a.has(finished) && a.has(talked) && !a.has(left|closed|served) && !a.supposed() && !a.local()
+	return stays && at < a.first+ms(max(a.ended, a.entered))+halfPatience
+}
+
+// takes takes in that a client takes its answer though it had ended its side. What was counted is corrected.
+func (t *Tracker) takes(a *attempt) {
+	e := t.endpoints.of(a)
+	e.shuts = true
+	if !a.has(late) {
 		return
 	}
-	t.endpoints.of(a).account.Answer(answer, a.first)
+	a.signs = a.signs&^late | inside
+	if a.has(turnedAway) {
+		e.account.Stayed(a.letIn(), a.delay())
+		a.signs &^= turnedAway
+	}
+}
+
+// answer counts whether a client that was let in was answered.
+func (t *Tracker) answer(a *attempt) {
+	answer, account := a.answer(), &t.endpoints.of(a).account
+	switch {
+	case answer == outcome.WasAnswered && a.has(turnedAway):
+		account.Waited()
+	case answer == outcome.NoAnswerKnown, a.has(turnedAway):
+		return
+	}
+	account.Answer(answer, a.first)
 	t.judge(a, a.letIn(), answer)
 }
 
@@ -123,7 +150,7 @@ func (a *attempt) answer() outcome.Answer {
 	switch {
 	case !a.has(inside) || a.has(wasReset):
 		return outcome.NoAnswerKnown
-	case a.has(served), a.has(sentAfter) && !a.has(left): // it did not reject what came after its FIN
+	case a.has(served), a.has(sentAfter) && !a.has(left|turnedAway): // it did not reject what came after its FIN
 		return outcome.WasAnswered
 	case a.supposed() && !a.has(talked|finished), !a.has(finished | left | closed):
 		return outcome.AnswerUnclear

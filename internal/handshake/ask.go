@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 const (
@@ -23,7 +24,7 @@ func (t *Tracker) Ask(now time.Duration) {
 	t.quick = 0
 	n := min(len(t.asking), mostAsked)
 	for k, i := range t.asking[:n] {
-		if k > 0 && t.clock != nil && t.clock()-now > staleAfter {
+		if k > 0 && t.clock()-now > staleAfter {
 			n = k // the others when more has been read
 			break
 		}
@@ -56,15 +57,9 @@ func (t *Tracker) askSoon(i int32) {
 
 // inquire asks for an attempt's socket, and notes what the answer says.
 func (t *Tracker) inquire(a *attempt) kernel.Socket {
-	began := t.present
-	if t.clock != nil {
-		began = t.clock()
-	}
+	from := mark(a.first, t.clock())
 	f := t.ask(a)
-	if t.clock != nil {
-		t.present = max(t.present, t.clock())
-	}
-	from := mark(a.first, began) // the kernel answered between the two
+	t.present = max(t.present, t.clock()) // the kernel answered between the two
 	a.clientEnd(from, f.Client)
 	switch f.Socket {
 	case kernel.Connection:
@@ -82,7 +77,7 @@ func (t *Tracker) inquire(a *attempt) kernel.Socket {
 // was dropped meanwhile; or if a bare ACK made that, of which there is no other (see answersSYNACK). After a second the
 // SYN-ACK is repeated, which may not have been read yet.
 func (t *Tracker) roundTrip(a *attempt, byBareACK bool) {
-	if a.rtt > 0 || a.repeats > 0 || !a.has(inside) || a.entered <= a.lastReply || ms(a.entered-a.lastReply+jiffies) >= synAckTimeout {
+	if a.rtt > 0 || a.repeats > 0 || !a.has(inside) || a.entered <= a.lastReply || ms(a.entered-a.lastReply+jiffies) >= timers.First {
 		return
 	}
 	bare := byBareACK && a.replies == 1 && !a.supposed()
@@ -110,7 +105,13 @@ func (t *Tracker) ask(a *attempt) kernel.Found {
 }
 
 // drop takes an attempt out of the open ones.
-func (t *Tracker) drop(a *attempt) { t.endpoints.of(a).open[a.at]-- }
+func (t *Tracker) drop(a *attempt) {
+	e := t.endpoints.of(a)
+	e.open[a.at]--
+	if a.has(late) {
+		e.account.LetInLate()
+	}
+}
 
 // restage notes where an attempt stands now.
 func (t *Tracker) restage(a *attempt) {
@@ -125,7 +126,16 @@ func (t *Tracker) restage(a *attempt) {
 
 // judge tells who asked for it.
 func (t *Tracker) judge(a *attempt, o outcome.Outcome, answer outcome.Answer) {
-	if t.judged != nil {
-		t.judged(t.endpoints.of(a).judged(a, o, answer))
+	if t.judged == nil {
+		return
 	}
+	e := t.endpoints.of(a)
+	j := outcome.Judged{
+		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
+		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
+	}
+	if a.has(inside) {
+		j.Delay = a.delay()
+	}
+	t.judged(j)
 }

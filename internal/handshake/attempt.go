@@ -5,7 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
-	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 // attempt is a client that tries to connect, and one that was let in until it is known
@@ -73,7 +73,7 @@ const (
 	untaken                      // it had not when the kernel was asked
 	sentAfter                    // the server sent an answer and its FIN after the client's FIN
 	received                     // the client acknowledged data of the server
-	wasStalled                   // it is counted as that
+	turnedAway                   // it is counted as stalled, or, of those inside, as unanswered
 	waited                       // its connection ended long after its FIN
 	turnedOut                    // the server ended the connection first
 	there                        // it was there when the server had a socket for it
@@ -88,26 +88,8 @@ const (
 
 func (a *attempt) has(s signs) bool { return a.signs&s != 0 }
 
-// The kernel's timers.
-const (
-	// synAckTimeout is when a SYN-ACK is repeated for the first time (TCP_TIMEOUT_INIT), as is a SYN; the times double.
-	synAckTimeout = time.Second
-	// slack is for timers that expire late.
-	slack = time.Second
-	// duplicate: a packet passes a bridge, a bond and their members within this time, and nobody repeats a SYN so soon.
-	duplicate = 100 * time.Millisecond
-	// firstPatience is for clients that repeat their first SYN after three seconds
-	// (RFC 1122, 4.2.3.1); Linux does after one.
-	firstPatience = 4 * time.Second
-	// challengedPatience is for a client whose port was used before, while the server still has that connection: its
-	// SYN is answered by a challenge ACK (RFC 5961), which it resets, and it repeats the SYN at once (TCP_TIMEOUT_MIN
-	// in tcp_rcv_synsent_state_process). Linux without tcp_syn_linear_timeouts (before 6.5) repeats it 2 s and 6 s
-	// later, and the network may lose one of these.
-	challengedPatience = 6*time.Second + slack
-	// atOnce is less than any timeout of a SYN (TCP_TIMEOUT_INIT).
-	atOnce      = synAckTimeout / 2
-	maxPatience = recall.MaxPatience
-)
+// duplicate: a packet passes a bridge, a bond and their members within this time, and nobody repeats a SYN so soon.
+const duplicate = 100 * time.Millisecond
 
 // local: its client is on this machine.
 func (a *attempt) local() bool { return a.link&^packet.Successor == packet.Loopback }
@@ -126,9 +108,7 @@ func (a *attempt) replaced() bool { return a.unread() && a.has(replaced) }
 func (a *attempt) unreached() bool { return a.vain > 0 && !a.has(answered|rejected|left|finished) }
 
 // patience is until its next SYN comes, or the one after it, since the latest; stopped is when it would have come.
-func (a *attempt) patience() time.Duration {
-	return min(max(firstPatience, 6*ms(a.lastSYN)+slack), maxPatience)
-}
+func (a *attempt) patience() time.Duration { return timers.SYN(ms(a.lastSYN)) }
 
 func (a *attempt) stopped() time.Duration { return a.first + ms(a.lastSYN) + a.patience() }
 
@@ -185,12 +165,12 @@ func (a *attempt) heard(at time.Duration) (deadline time.Duration) {
 func (a *attempt) supposeRepeated(at time.Duration) (deadline time.Duration) {
 	a.suppose()
 	left := a.first + ms(a.lastReply)
-	if at-left < synAckTimeout {
+	if at-left < timers.First {
 		return left + unreadPatience
 	}
 	a.replies, a.repeats = 2, 1
-	a.lastReply += uint32(synAckTimeout / time.Millisecond)
-	return left + synAckTimeout + synAckTimeout<<1 + slack
+	a.lastReply += uint32(timers.First / time.Millisecond)
+	return left + timers.First + timers.SynAck(1)
 }
 
 // undropped is when a client with a SYN-ACK that was not read is known to have had its ACK

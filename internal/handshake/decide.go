@@ -6,21 +6,12 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
-const (
-	// unheardPatience is how long a client that was sent a cookie, and whose answer may not
-	// have been read, has for a sign of life.
-	unheardPatience = maxPatience
-	// stillFor is when a client that repeats its data, at twice the time before each, has stopped: the next is due when
-	// as much time has passed as since its SYN, and this beside it. Where it was lost on its way, and the client is let
-	// in later, that corrects it. rtoMost is the longest time (TCP_RTO_MAX).
-	rtoMost  = 120 * time.Second
-	stillFor = 10 * time.Second
-	// expired is when a RST that is no socket's answers what the kernel of a client repeats
-	// that has long left, as its cookie is not valid any more (TCP_SYNCOOKIE_VALID).
-	expired = 60_000
-)
+// expired is when a RST that is no socket's answers what the kernel of a client repeats
+// that has long left, as its cookie is not valid any more (TCP_SYNCOOKIE_VALID).
+const expired = 60_000
 
 // decide says how an attempt ended whose time is over, if it has.
 func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
@@ -54,21 +45,23 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	if !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met) {
 		a.enter(t.proofs.takenAt(t.endpoints.of(a).port, a), false)
 	}
-	if a.has(late) && !a.has(wasStalled|counted) && t.proofs.taken(at, t.endpoints.of(a).port, a, kernel.SocketUnknown) {
+	if a.has(late) && !a.has(turnedAway|counted) && t.proofs.taken(at, t.endpoints.of(a).port, a, kernel.SocketUnknown) {
 		a.signs = a.signs&^late | inside // nothing was dropped that it would have had to send again: the ages of sockets were off
 		a.entered = max(t.proofs.takenAt(t.endpoints.of(a).port, a), 1)
 	}
 	switch {
 	case a.has(inside):
 		return a.admitted(at, taken, t.finWithin(at, a))
+	case a.has(late|finished) && !t.again && t.endpoints.of(a).shuts && a.mayStay(at):
+		return later(at + max(firstAsk, (at-a.first-ms(a.lastReply))/4))
 	case a.has(late):
 		return is(outcome.Stalled)
 	case t.again && a.absent > 0:
 		return a.last()
 	case met == kernel.SocketUnknown:
 		return t.proofs.unasked(at, a)
-	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+synAckTimeout+slack:
-		return later(a.first + ms(a.lastReply) + synAckTimeout + slack)
+	case a.supposed() && a.has(finished|left) && at < a.first+ms(a.lastReply)+timers.First+timers.Slack:
+		return later(a.first + ms(a.lastReply) + timers.First + timers.Slack)
 	case a.supposed() && a.has(finished|left) && a.repeats == 0:
 		return is(outcome.Undecided) // the server's end of it may not have been read
 	case a.has(finished):
@@ -103,7 +96,7 @@ func (t *Tracker) finWithin(at time.Duration, a *attempt) uint32 {
 func (a *attempt) admitted(at, taken time.Duration, finWithin uint32) verdict {
 	known := a.first + ms(max(a.entered, a.lastIn)+finWithin) + firstAsk
 	switch {
-	case a.pending() && at < known+rtoMost:
+	case a.pending() && at < known+timers.MostData:
 		return later(at + firstAsk)
 	case a.pending(), a.leftBefore(finWithin): // who repeats nothing for as long has left
 		a.signs = a.signs&^inside | late
@@ -120,14 +113,14 @@ func (a *attempt) admitted(at, taken time.Duration, finWithin uint32) verdict {
 // of it as nothing has come for long.
 func (t *Tracker) open(at time.Duration, a *attempt, met kernel.Socket) verdict {
 	replied := a.first + ms(a.lastReply)
-	repeated := replied + synAckTimeout<<min(a.repeats, 6) + slack
+	repeated := replied + timers.SynAck(a.repeats)
 	until := repeated
 	switch {
 	case a.has(answered | talked):
 		last := max(a.lastIn, a.lastReply)
-		until = a.first + ms(last) + min(ms(last), rtoMost) + stillFor
+		until = a.first + ms(last) + timers.Data(ms(last), 1)
 		if !a.has(talked) {
-			until = a.first + ms(last) + maxPatience
+			until = a.first + ms(last) + timers.MostSYN
 		}
 		if at >= until && met != kernel.HalfOpenSocket {
 			return is(outcome.Stalled)
@@ -135,13 +128,13 @@ func (t *Tracker) open(at time.Duration, a *attempt, met kernel.Socket) verdict 
 	case a.has(overheard) && a.silent() == outcome.GaveUp && at >= a.stopped():
 		return is(outcome.GaveUp)
 	case met == kernel.HalfOpenSocket && at >= repeated:
-		until = at + synAckTimeout
+		until = at + timers.First
 	case at >= repeated && a.has(overheard) && a.silent() == outcome.HalfOpen:
 		return is(outcome.HalfOpen)
 	case at >= repeated && a.has(overheard):
 		until = a.stopped()
-	case at >= repeated:
-		if until = replied + unheardPatience; at >= until {
+	case at >= repeated: // a cookie, and its answer may not have been read: it has that long for a sign of life
+		if until = replied + timers.MostSYN; at >= until {
 			return is(outcome.Undecided)
 		}
 	}
@@ -191,16 +184,12 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 			return false // it was counted before
 		}
 	}
-	hash := uint64(0)
-	if a.suspicious(o) {
-		hash = t.table.hash(&key{client: a.client})
-	}
-	e.count(at, a, o, hash)
+	e.count(at, a, o, t.table.hash(&key{client: a.client}))
 	if a.signs |= counted; o == outcome.Stalled {
-		a.signs |= wasStalled
+		a.signs |= turnedAway
 	}
 	t.judge(a, o, outcome.NoAnswerKnown)
-	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(late|left)
+	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(left)
 }
 
 // leastRoundTrip leaves what its handshake took at least out of the delay of a client whose answer to the SYN-ACK is not

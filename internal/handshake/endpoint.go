@@ -17,6 +17,7 @@ type endpoint struct {
 	open      [numStages]int
 	trusted   bool   // the kernel has had a socket of one of its clients
 	letIn     bool   // one of its clients was
+	shuts     bool   // the latest client that had ended its side when it was answered took the answer (see takes)
 	roundTrip uint32 // of its clients' latest handshakes, the longest of which weigh most: milliseconds
 }
 
@@ -53,7 +54,7 @@ func (a *attempt) stage() stage {
 func (e *endpoint) count(at time.Duration, a *attempt, o outcome.Outcome, hash uint64) {
 	e.letIn = e.letIn || o == outcome.Connected || o == outcome.Delayed
 	c := outcome.Client{
-		Addr: a.client, Outcome: o, First: a.first, LetIn: a.has(inside), Late: a.has(late),
+		Addr: a.client, Outcome: o, First: a.first, LetIn: a.has(inside),
 		Unreached: o == outcome.GaveUp && a.unreached(),
 		Single:    a.suspicious(o), Silent: o == outcome.HalfOpen && !a.has(rejected), Hash: hash,
 	}
@@ -70,18 +71,6 @@ func (e *endpoint) report(at time.Duration) outcome.Endpoint {
 	out.Waiting, out.Settling, out.Stalling = e.open[waiting], e.open[settling], e.open[stalling]
 	out.Unreached, out.Inside, out.Left = e.open[stageUnreached], e.open[stageInside], e.open[stageLeft]
 	return out
-}
-
-// judged is what Options.Judged is told of an attempt.
-func (e *endpoint) judged(a *attempt, o outcome.Outcome, answer outcome.Answer) outcome.Judged {
-	j := outcome.Judged{
-		Server: netip.AddrPortFrom(e.addr.Netip(), e.port), Client: netip.AddrPortFrom(a.client.Netip(), a.clientPort),
-		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
-	}
-	if a.has(inside) {
-		j.Delay = a.delay()
-	}
-	return j
 }
 
 // endpoints are those of a Tracker. An attempt has the index of its own in list.

@@ -207,7 +207,7 @@ func (a *attempt) enter(entered uint32, doubt bool) {
 	}
 	absent := a.wasAbsent(a.ended)
 	after := a.has(finished) && (entered > a.ended+jiffies || absent > a.lastIn && entered+jiffies >= a.ended)
-	if a.has(wasStalled) || doubt && after {
+	if a.has(turnedAway) || doubt && after {
 		a.signs |= late
 		return
 	}

@@ -328,3 +328,125 @@ func TestSaysThatItCloses(t *testing.T) {
 		})
 	}
 }
+
+// lateEnd plays a client whose FIN comes half a second behind its request, when it has long been let in, or before.
+type lateEnd struct{ *script }
+
+const lateRequest, lateResponse = 100, 400
+
+func (c lateEnd) begins(before kernel.Socket) {
+	c.tracker.Cookies(c.at, c.at+time.Minute)
+	c.tracker.Drops(port, c.at, c.at+time.Minute)
+	c.tracker.Widen(true)
+	c.has(before)
+	c.syn()
+	c.synAck()
+	c.acked()
+	c.wait(.001)
+	c.sends(packet.FlagACK, 1, lateRequest)
+	c.tracker.Ask(c.at)
+	c.wait(.5)
+	c.sends(packet.FlagACK|packet.FlagFIN, 1+lateRequest, 0)
+	c.tracker.Ask(c.at)
+	c.wait(.2)
+	c.tracker.Advance(c.at)
+}
+
+// answered: it repeats what it has sent, and is let in by that.
+func (c lateEnd) answered(response uint32) {
+	c.wait(1)
+	c.has(kernel.Connection)
+	c.sends(packet.FlagACK|packet.FlagFIN, 1, lateRequest)
+	c.tracker.Ask(c.at)
+	c.wait(1)
+	c.tracker.Advance(c.at)
+	c.out(packet.FlagFIN|packet.FlagACK, serverISN+response+1, c.isn+lateRequest+2)
+}
+
+func (c lateEnd) takes(response uint32) {
+	c.answered(response)
+	c.in(packet.FlagACK, c.isn+lateRequest+2, serverISN+response+2)
+}
+
+func (c lateEnd) rejects() {
+	c.answered(lateResponse)
+	c.in(packet.FlagRST, c.isn+lateRequest+2, 0)
+}
+
+func (c lateEnd) turnedAway() uint64 {
+	e := c.tracker.Report()[0]
+	return e.Failed() + e.Answers.Unanswered
+}
+
+// One whose FIN comes late has most likely left: it is counted as turned away at once. If it takes its answer it has only
+// ended its side, and that is corrected.
+func TestTakesTheAnswerBehindALateFIN(t *testing.T) {
+	stalled, delayed, connected := just(outcome.Stalled), just(outcome.Delayed), just(outcome.Connected)
+	for _, tt := range []struct {
+		name    string
+		before  kernel.Socket
+		play    func(c lateEnd)
+		first   [outcome.NumOutcomes]uint64
+		then    [outcome.NumOutcomes]uint64
+		answers outcome.Answers
+	}{
+		{"let in late, it takes the answer", kernel.OnlyListener, func(c lateEnd) { c.takes(lateResponse) }, stalled, delayed, outcome.Answers{Answered: 1}},
+		{"let in late, it rejects it", kernel.OnlyListener, lateEnd.rejects, stalled, stalled, outcome.Answers{}},
+		{"let in late, and nothing more is read", kernel.OnlyListener, func(c lateEnd) { c.answered(lateResponse) }, stalled, stalled, outcome.Answers{}},
+		{"let in late, and there is no answer", kernel.OnlyListener, func(c lateEnd) { c.takes(0) }, stalled, stalled, outcome.Answers{}},
+		{"never let in", kernel.OnlyListener, func(lateEnd) {}, stalled, stalled, outcome.Answers{}},
+		{"inside, it takes the answer", kernel.Connection, func(c lateEnd) { c.takes(lateResponse) }, connected, connected, outcome.Answers{Answered: 1}},
+		{"inside, it rejects it", kernel.Connection, lateEnd.rejects, connected, connected, outcome.Answers{Unanswered: 1}},
+		{"inside, and nothing more is read", kernel.Connection, func(c lateEnd) { c.answered(lateResponse) }, connected, connected, outcome.Answers{Unanswered: 1}},
+		{"inside, and there is no answer", kernel.Connection, func(c lateEnd) { c.takes(0) }, connected, connected, outcome.Answers{Unanswered: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := lateEnd{newScript(t, Options{})}
+			c.begins(tt.before)
+			require.Equal(t, tt.first, c.tracker.Report()[0].Clients)
+			require.EqualValues(t, 1, c.turnedAway(), "at once")
+			tt.play(c)
+			c.has(kernel.OnlyListener)
+			e := c.ends()
+			require.Equal(t, tt.then, e.Clients)
+			require.Equal(t, tt.answers, e.Answers)
+			require.Equal(t, e.Clients[outcome.Connected]+e.Clients[outcome.Delayed], e.LetIn)
+			require.Equal(t, e.Clients[outcome.Delayed], e.Delays.Count)
+		})
+	}
+}
+
+// Where the latest such client took its answer, the next ones are turned away when they are known to have left.
+func TestOthersTakeTheAnswerBehindALateFIN(t *testing.T) {
+	for name, before := range map[string]kernel.Socket{"let in late": kernel.OnlyListener, "inside": kernel.Connection} {
+		t.Run(name, func(t *testing.T) {
+			s, port := newScript(t, Options{}), uint16(41_000)
+			next := func() lateEnd {
+				port++
+				s.at = max(s.at, s.tracker.now) + time.Minute
+				c := lateEnd{s.client(netip.AddrPortFrom(s.from.Addr(), port).String(), uint32(port))}
+				c.begins(before)
+				return c
+			}
+			next().takes(lateResponse)
+			takes := next()
+			require.Zero(t, takes.turnedAway(), "not at once")
+			takes.takes(lateResponse)
+			takes.has(kernel.OnlyListener)
+			takes.ends()
+			require.Zero(t, takes.turnedAway())
+			silent := next()
+			require.Zero(t, silent.turnedAway(), "not at once")
+			silent.has(kernel.OnlyListener)
+			silent.ends()
+			require.EqualValues(t, 1, silent.turnedAway(), "it is never let in, or never answered")
+			rejects := next()
+			require.EqualValues(t, 1, rejects.turnedAway(), "not at once")
+			rejects.rejects()
+			rejects.has(kernel.OnlyListener)
+			rejects.ends()
+			require.EqualValues(t, 2, rejects.turnedAway())
+			require.EqualValues(t, 3, next().turnedAway(), "at once")
+		})
+	}
+}

@@ -58,8 +58,11 @@ func (t *Tracker) acknowledged(at time.Duration, s *packet.Segment) {
 	if a.sendsMore(s) && mark(a.first, at) > max(a.entered, a.lastIn)+t.finWithin(at, a) {
 		a.signs |= there
 	}
-	first := a.rtt == 0
+	first, waits := a.rtt == 0, a.has(finished) && !a.has(received)
 	ask := a.segment(at, s, all)
+	if waits && a.has(received) {
+		t.takes(a)
+	}
 	if first && a.rtt > 0 {
 		e.roundTrip = max(uint32(a.rtt), e.roundTrip-e.roundTrip/8)
 		t.measured(at, a)
@@ -218,6 +221,9 @@ func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
 		if a.has(finished | left | shut) {
 			t.endpoints.of(a).account.ClientEnded(a.client, a.clientPort)
 		}
+		if a.has(finished) && !a.has(counted|left|closed) && t.endpoints.of(a).shuts {
+			a.signs = a.signs&^finished | shut // it waits, as others do
+		}
 		if (a.unread() || a.supposed() && !a.has(counted)) && s.Seq != 0 {
 			t.forget(i) // before a response, or after
 			return
@@ -230,10 +236,12 @@ func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
 	}
 	if i := t.fromClient(s); i != none {
 		a := t.table.at(i)
+		e := t.endpoints.of(a)
 		if a.unread() && a.proves(s) {
 			a.suppose()
-			t.endpoints.of(a).letIn = true
+			e.letIn = true
 		}
+		e.shuts = e.shuts && (!a.has(finished) || a.has(received))
 		if deadline, ok := a.clientReset(at, s); ok {
 			t.restage(a)
 			t.table.move(i, deadline)

@@ -7,6 +7,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 // verdict is how an attempt ended, or when to look again.
@@ -35,7 +36,7 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 		return false
 	}
 	sign, came := a.has(answered|finished|left), a.first+ms(max(a.lastIn, a.ended, 1)-1) // a mark is 1 where it came at once
-	repeated := replied + synAckTimeout
+	repeated := replied + timers.First
 	by := repeated
 	if (met == kernel.OnlyListener || met == kernel.NoSocket || a.has(late)) && !a.has(left) && p.cookies.At(replied) {
 		by = max(by, a.first+ms(cmp.Or(a.ended, a.lastIn)))
@@ -43,14 +44,14 @@ func (p *proofs) taken(at time.Duration, port uint16, a *attempt, met kernel.Soc
 	if sign && at >= min(came, by) && !p.drops.Between(port, replied, min(at, by)) {
 		return true
 	}
-	return p.retries > 0 && at >= replied+synAckTimeout+slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))
+	return p.retries > 0 && at >= replied+timers.First+timers.Slack && !p.cookies.At(replied) && !a.has(left) && (sign || !a.has(overheard))
 }
 
 // takenAt is when the answer was taken: at once where nothing was dropped, else when the client got in. If the kernel
 // has had no socket of it since, its connection has ended.
 func (p *proofs) takenAt(port uint16, a *attempt) uint32 {
 	replied := a.first + ms(a.lastReply)
-	if p.drops.Between(port, replied, replied+synAckTimeout) {
+	if p.drops.Between(port, replied, replied+timers.First) {
 		return a.entry()
 	}
 	return a.lastReply + uint32(a.rtt)
@@ -68,7 +69,7 @@ func (a *attempt) silent() outcome.Outcome {
 
 // unasked is what the timers of the kernel alone say.
 func (p *proofs) unasked(at time.Duration, a *attempt) verdict {
-	until := a.first + ms(a.lastReply) + synAckTimeout<<min(a.repeats, 6) + slack
+	until := a.first + ms(a.lastReply) + timers.SynAck(a.repeats)
 	if a.silent() == outcome.GaveUp && !a.has(answered) && a.has(overheard) {
 		until = max(until, a.stopped())
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 const (
@@ -18,21 +19,21 @@ const (
 // that the network lost the next comes after six times the time before.
 func (a *attempt) syn(at time.Duration) (deadline time.Duration) {
 	gap := at - a.first - ms(a.lastSYN)
-	if a.serverISN != 0 && gap >= atOnce && (a.replies > 1 || at-a.first-ms(a.lastReply) >= atOnce) {
+	if a.serverISN != 0 && gap >= timers.AtOnce && (a.replies > 1 || at-a.first-ms(a.lastReply) >= timers.AtOnce) {
 		a.vain = inc(a.vain)
 	}
 	a.lastSYN = since(a.first, at)
 	a.syns = inc(a.syns)
 	a.signs = a.signs&^rejected | owed
-	if a.syns > 1 && gap < atOnce {
-		return at + challengedPatience
+	if a.syns > 1 && gap < timers.AtOnce {
+		return at + timers.Challenged
 	}
-	return at + min(max(firstPatience, 6*gap+slack), maxPatience)
+	return at + timers.SYN(gap)
 }
 
 // reply takes in a SYN-ACK of the server.
 func (a *attempt) reply(at time.Duration, serverISN uint32, wide bool) (deadline time.Duration) {
-	if a.unread() && at-a.first-ms(a.lastSYN) >= atOnce {
+	if a.unread() && at-a.first-ms(a.lastSYN) >= timers.AtOnce {
 		a.suppose() // this one is repeated
 	}
 	if a.unread() {
@@ -102,12 +103,12 @@ func (a *attempt) clientReset(at time.Duration, s *packet.Segment) (deadline tim
 		// It was sent a challenge ACK, and tries again.
 		challenged := a.has(owed)
 		a.signs &^= owed
-		return at + max(challengedPatience, a.patience()), challenged
+		return at + max(timers.Challenged, a.patience()), challenged
 	case s.Flags&packet.FlagACK == 0 && s.Seq == a.isn+1 && !a.has(answered):
 		// Or it rejects a SYN-ACK that echoes an older timestamp (PAWSActiveRejected),
 		// and tries again.
 		a.signs |= rejected
-		return at + firstPatience, true
+		return at + timers.FirstSYN, true
 	case s.Seq-a.isn-1 < maxFlight:
 		now := mark(a.first, at)
 		a.signs = a.signs&^rejected | answered

@@ -168,7 +168,7 @@ func TestListenedOnLater(t *testing.T) {
 	other.syn()
 	other.synAck()
 	for end := s.at + 5*time.Minute; s.at < end; s.at += tick {
-		s.tracker.Calm(s.at)
+		s.tracker.Unread().CalmTo = s.at
 		s.tracker.Advance(s.at)
 	}
 	for _, e := range s.tracker.Report() {

@@ -13,6 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/recall"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
@@ -114,7 +115,7 @@ func (s *script) play(send func(), times []float64) {
 func (s *script) ends() outcome.Endpoint {
 	s.t.Helper()
 	for end := s.at + 5*time.Minute; s.at < end; s.at += tick {
-		s.tracker.Calm(s.at)
+		s.tracker.Unread().CalmTo = s.at
 		s.tracker.Advance(s.at)
 	}
 	report := s.tracker.Report()
@@ -434,7 +435,7 @@ func TestComesAgain(t *testing.T) {
 		s.client(fmt.Sprintf("10.1.%d.%d:5000", i>>8, i&255), i).refused()
 	}
 	s.wait(1)
-	s.tracker.Advance(s.at + firstPatience)
+	s.tracker.Advance(s.at + timers.FirstSYN)
 	require.Equal(t, recall.MaxEnded, s.tracker.ended.Len())
 	s.client("10.1.0.20:5000", 20).refused()
 	s.wait(10)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 // start is connect(2). Linux repeats a SYN after 1, 2, 4 … s.
@@ -88,7 +89,7 @@ func (c *simulatedClient) send(timeout time.Duration) {
 	if c.finSent && (c.check || c.acked >= requestBytes || c.repeats == 1) {
 		c.in(packet.FlagFIN|packet.FlagACK, c.isn+c.sent, c.serverISN+1+c.got, 0)
 	}
-	c.m.after(timeout, func() { c.send(min(2*timeout, rtoMost)) })
+	c.m.after(timeout, func() { c.send(min(2*timeout, timers.MostData)) })
 }
 
 // close is close(2). The FIN waits for the acknowledgement of data that was repeated.

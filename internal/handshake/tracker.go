@@ -29,7 +29,7 @@ type Options struct {
 	// Judged is called with what becomes of each client, for tests and measurements. It may
 	// not call the Tracker.
 	Judged func(outcome.Judged)
-	// Clock is the present time, where segments are read late; nil: it is the time that Ask was called with last.
+	// Clock is the present time, where segments are read late; nil: it is the latest that the Tracker was given.
 	Clock func() time.Duration
 }
 
@@ -46,7 +46,7 @@ type Tracker struct {
 	judged  func(outcome.Judged)
 	asking  []int32              // attempts about which the kernel is to be asked
 	present time.Duration        // when it was last asked
-	clock   func() time.Duration // Options.Clock
+	clock   func() time.Duration // Options.Clock, or the latest time that is known
 	again   bool                 // the client of the attempt uses its port again: what the kernel has may be the next one's
 	quick   int                  // questions about those that end, since the last Ask
 	scope   packet.Scope
@@ -83,6 +83,9 @@ func NewTracker(o Options) *Tracker {
 		judged: o.Judged,
 		clock:  o.Clock,
 		latest: none,
+	}
+	if t.clock == nil {
+		t.clock = func() time.Duration { return max(t.now, t.present) }
 	}
 	if t.shared = o.Shared; t.shared == nil {
 		t.shared = room.Alone()
@@ -152,10 +155,8 @@ func (t *Tracker) Widen(wide bool) {
 	switch {
 	case t.wide && !wide:
 		t.narrowed = t.now
-	case wide && !t.wide && t.clock != nil:
-		t.widened = t.clock() // what is read now may have come before
 	case wide && !t.wide:
-		t.widened = t.now
+		t.widened = t.clock() // what is read now may have come before
 	}
 	t.wide = wide
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 // Lag is how long a packet can be in a block that the kernel has not handed over to a Tap: the
@@ -18,7 +19,7 @@ const Lag = 250 * time.Millisecond
 const (
 	// unreadPatience is when the kernel is asked about a client that has sent nothing
 	// since: by then it has repeated a SYN-ACK that was not answered.
-	unreadPatience = synAckTimeout + slack
+	unreadPatience = timers.First + timers.Slack
 	// missingPatience is how long a client without a socket may have a FIN that has not
 	// been read.
 	missingPatience = Lag
@@ -37,8 +38,8 @@ func (t *Tracker) StopOutgoing(at time.Duration) {
 	t.unread = kernel.Unread{On: true, From: at, CalmTo: at}
 }
 
-// Calm says that the counters had not moved when they were read, then.
-func (t *Tracker) Calm(at time.Duration) { t.unread.CalmTo = at }
+// Unread is what is known of the time when packets that leave are not observed.
+func (t *Tracker) Unread() *kernel.Unread { return &t.unread }
 
 // LetIn reports whether all whose SYN came by then are known to have been let in. About the
 // others the kernel is asked, when what they sent by then has been read.
@@ -72,22 +73,11 @@ func (t *Tracker) ResumeOutgoing(at time.Duration, base, now kernel.Count) {
 	}
 }
 
-// Doubtful reports whether outgoing packets should be observed again, whatever the
-// counters show.
-func (t *Tracker) Doubtful() bool { return t.unread.Doubt }
-
 // Settled reports whether it is known what became of all clients of the time when
 // outgoing packets were not observed.
 func (t *Tracker) Settled() bool {
-	return !t.unread.On && (t.unread.To == 0 || t.now >= t.unread.To+unreadPatience+slack)
+	return !t.unread.On && (t.unread.To == 0 || t.now >= t.unread.To+unreadPatience+timers.Slack)
 }
-
-// Distrust reports whether a client was not answered that no counter knows of:
-// netfilter drops some, or the kernel is asked for other addresses than it uses.
-func (t *Tracker) Distrust() bool { return t.unread.Distrust }
-
-// Trust forgets it.
-func (t *Tracker) Trust() { t.unread.Distrust = false }
 
 // other is a client whose SYN-ACK was not read, and that has no connection.
 type other struct {

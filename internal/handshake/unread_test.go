@@ -175,7 +175,7 @@ func TestUnreadWithoutTrust(t *testing.T) {
 			}
 			require.Equal(t, want, e.Clients)
 			require.Equal(t, c.known, e.Untracked == 0)
-			require.Equal(t, c.moved.Calm(), s.tracker.Distrust())
+			require.Equal(t, c.moved.Calm(), s.tracker.Unread().Distrust)
 		})
 	}
 }
@@ -192,19 +192,19 @@ func TestDoubt(t *testing.T) {
 			s := oneWayScript(t, &met)
 			s.trust(&met)
 			s.tracker.Advance(s.at)
-			require.False(t, s.tracker.Doubtful())
+			require.False(t, s.tracker.Unread().Doubt)
 			play(s)
 			s.tracker.Advance(s.at)
-			require.True(t, s.tracker.Doubtful())
+			require.True(t, s.tracker.Unread().Doubt)
 			s.resume(kernel.Counters{})
-			require.False(t, s.tracker.Doubtful())
+			require.False(t, s.tracker.Unread().Doubt)
 			require.False(t, s.tracker.Settled())
 			e := s.ends()
 			require.Equal(t, [outcome.NumOutcomes]uint64{outcome.Connected: 1, outcome.GaveUp: 1}, e.Clients)
-			require.True(t, s.tracker.Distrust())
+			require.True(t, s.tracker.Unread().Distrust)
 			require.True(t, s.tracker.Settled())
-			s.tracker.Trust()
-			require.False(t, s.tracker.Distrust())
+			s.tracker.Unread().Distrust = false
+			require.False(t, s.tracker.Unread().Distrust)
 		})
 	}
 }
@@ -286,7 +286,7 @@ func TestProved(t *testing.T) {
 	s.wait(.1)
 	s.tracker.Advance(s.at)
 	require.Zero(t, s.tracker.Report()[0].Clients)
-	s.tracker.Calm(s.at)
+	s.tracker.Unread().CalmTo = s.at
 	s.tracker.Advance(s.at)
 	require.Equal(t, just(outcome.Connected), s.tracker.Report()[0].Clients)
 
@@ -361,7 +361,7 @@ func TestRefusedIsNoDistrust(t *testing.T) {
 	}
 	s.resume(kernel.Counters{Resets: 2})
 	s.ends()
-	require.False(t, s.tracker.Distrust())
+	require.False(t, s.tracker.Unread().Distrust)
 }
 
 // While RSTs are sent, clients are asked about as soon as their FIN would have been read.
@@ -391,14 +391,14 @@ func TestStrayResets(t *testing.T) {
 			later := s.client("10.0.1.1:1000", 99)
 			later.syn() // does not matter
 			s.tracker.Advance(s.at - time.Second/4)
-			require.False(t, s.tracker.Doubtful())
+			require.False(t, s.tracker.Unread().Doubt)
 			if c.fin {
 				s.fin()
 			}
 			s.wait(.6)
 			s.tracker.Advance(s.at - time.Second/4)
 			require.Equal(t, c.letIn, s.tracker.LetIn(by))
-			require.Equal(t, c.doubtful, s.tracker.Doubtful())
+			require.Equal(t, c.doubtful, s.tracker.Unread().Doubt)
 		})
 	}
 }
@@ -456,7 +456,7 @@ func TestUnreadAnswers(t *testing.T) {
 			s.wait(1)
 			s.syn()
 			for end := s.at + time.Duration(c.after*float64(time.Second)); s.at < end; s.at += tick / 2 {
-				s.tracker.Calm(s.at)
+				s.tracker.Unread().CalmTo = s.at
 				s.tracker.Advance(s.at)
 			}
 			s.tracker.Ask(s.at + time.Second/50)

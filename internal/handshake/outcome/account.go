@@ -118,11 +118,11 @@ type Account struct {
 
 // Client is what is known of one that has ended.
 type Client struct {
-	Addr        packet.Addr
-	Outcome     Outcome
-	First       time.Duration // its first SYN
-	Delay       time.Duration // of one that was let in
-	LetIn, Late bool          // while it was there, after it had left
+	Addr    packet.Addr
+	Outcome Outcome
+	First   time.Duration // its first SYN
+	Delay   time.Duration // of one that was let in
+	LetIn   bool          // while it was there
 	// Unreached: SYN-ACKs were sent to it, and it repeated its SYN.
 	Unreached bool
 	// Single: it is one of those that a flood consists of. Hash is that of its address then,
@@ -134,11 +134,8 @@ type Client struct {
 // Count counts one, once.
 func (a *Account) Count(at time.Duration, c *Client) {
 	a.clients[c.Outcome]++
-	switch {
-	case c.LetIn:
+	if c.LetIn {
 		a.letIn++
-	case c.Late:
-		a.late++
 	}
 	if c.Unreached {
 		a.unreached++
@@ -158,6 +155,20 @@ func (a *Account) Count(at time.Duration, c *Client) {
 
 // LetInLate counts one of the stalled that was given a socket after it had left.
 func (a *Account) LetInLate() { a.late++ }
+
+// Stayed corrects one of the stalled that had only ended its side: it was let in, and there. Waited corrects one of the
+// unanswered.
+func (a *Account) Stayed(as Outcome, delay time.Duration) {
+	a.clients[Stalled]--
+	a.clients[as]++
+	a.letIn++
+	if as == Delayed {
+		a.delays.observe(delay)
+	}
+}
+
+// Waited corrects one of the unanswered that had only ended its side.
+func (a *Account) Waited() { a.answers.Unanswered-- }
 
 // Untracked counts clients of which it is not known how they ended.
 func (a *Account) Untracked(n float64) { a.untracked += n }

@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/room"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/timers"
 )
 
 const (
 	// MaxEnded bounds the clients that are remembered, at some 80 bytes each.
 	MaxEnded = 10_000
-	// MaxPatience covers the longest time between two SYNs of Linux with tcp_syn_retries 6, endedFor that until
-	// another comes and that one's attempt ends.
-	MaxPatience = 70 * time.Second
-	endedFor    = 2 * MaxPatience
+	// endedFor covers the longest time until another SYN comes, and that one's attempt ends.
+	endedFor = 2 * timers.MostSYN
 )
 
 // Ended remembers the clients that were counted as turned away: where the network loses

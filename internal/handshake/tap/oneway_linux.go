@@ -43,7 +43,7 @@ func (t *Tap) chooseDirections(at time.Duration) {
 	w := &t.oneWay
 	switch {
 	case !t.countsSockets() || w.never:
-	case w.on && (t.tracker.Doubtful() || at-w.at >= cookieEvery):
+	case w.on && (t.tracker.Unread().Doubt || at-w.at >= cookieEvery):
 		t.checkCalm(at)
 	case !w.on && at >= w.notUpTo && at-w.at >= calmFor:
 		t.checkTrouble(at)
@@ -65,9 +65,9 @@ func (t *Tap) checkTrouble(at time.Duration) {
 	case err != nil:
 		w.notUpTo = at + t.alertFor()
 	case first || !moved.CalmButStrayResets() || t.tracker.ResetSince(before-handshake.Lag) || !t.tracker.Settled() || t.reading != packet.Reading{} || t.fit.retiring != nil:
-	case t.tracker.Distrust():
+	case t.tracker.Unread().Distrust:
 		w.notUpTo, w.at = at+distrustFor, 0
-		t.tracker.Trust()
+		t.tracker.Unread().Distrust = false
 	case t.busy(moved, since):
 		t.stopOutgoing(at)
 	default:
@@ -114,7 +114,7 @@ func (t *Tap) checkCalm(at time.Duration) {
 	w := &t.oneWay
 	now, err := t.count()
 	w.at = at
-	if err != nil || t.tracker.Doubtful() || !now.Sub(w.base.Counters).CalmButStrayResets() || at-w.base.Began > strayMost {
+	if err != nil || t.tracker.Unread().Doubt || !now.Sub(w.base.Counters).CalmButStrayResets() || at-w.base.Began > strayMost {
 		t.resumeOutgoing(t.alertFor())
 		return
 	}
@@ -144,7 +144,7 @@ func (t *Tap) rebase(at time.Duration, now kernel.Count) {
 	default:
 		w.reset = now
 	}
-	t.tracker.Calm(w.base.Began)
+	t.tracker.Unread().CalmTo = w.base.Began
 }
 
 // resumeOutgoing reads the counters once more, when nothing is missed any longer.

@@ -50,10 +50,11 @@ type patience struct {
 	connect, read time.Duration
 	keep          time.Duration // an answered client stays that long
 	hold          time.Duration // a check does
-	half          bool          // they end their side behind the request (shutdown(2))
-	resets        bool          // who has no answer resets its connection (SO_LINGER 0), as a proxy does
-	says          bool          // who has no answer says so before it closes, as a client of TLS does
-	request       string        // that of HTTP/1.1 if empty
+	half          bool          // they end their side behind the request (shutdown(2)), so much later
+	halfAfter     time.Duration
+	resets        bool   // who has no answer resets its connection (SO_LINGER 0), as a proxy does
+	says          bool   // who has no answer says so before it closes, as a client of TLS does
+	request       string // that of HTTP/1.1 if empty
 }
 
 // closeNotify is the record in which a client of TLS 1.2 says that it closes.
@@ -64,6 +65,7 @@ type client struct {
 	account
 	fd       int
 	deadline time.Duration
+	half     time.Duration // when it ends its side, 0 if it has
 }
 
 // crowd runs clients by one epoll instance.
@@ -190,6 +192,10 @@ func (c *crowd) step(most time.Duration) bool {
 		}
 	}
 	for _, k := range c.byFD {
+		if k.half > 0 && c.now() >= k.half {
+			k.half = 0
+			_ = unix.Shutdown(k.fd, unix.SHUT_WR)
+		}
 		if c.now() >= k.deadline {
 			c.timeout(k)
 		}
@@ -249,7 +255,10 @@ func (c *crowd) connects(k *client) bool {
 		c.failed(k, err)
 		return false
 	}
-	if c.waits.half {
+	switch {
+	case c.waits.halfAfter > 0:
+		k.half = c.now() + c.waits.halfAfter
+	case c.waits.half:
 		_ = unix.Shutdown(k.fd, unix.SHUT_WR)
 	}
 	return true
