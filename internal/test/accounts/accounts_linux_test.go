@@ -178,11 +178,11 @@ func shapes() map[string]shape {
 			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
 		},
 		"clients that end their side some time behind the request": {
-			clients: 300, patience: patience{connect: 6 * time.Second, read: 8 * time.Second, half: true, halfAfter: 300 * time.Millisecond}, veth: true, orphans: 1,
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 30 * time.Second, half: true, halfAfter: 300 * time.Millisecond}, veth: true, orphans: 1,
 			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
 		},
 		"clients that end their side some time behind the request, to cookies": {
-			clients: 300, patience: patience{connect: 6 * time.Second, read: 8 * time.Second, half: true, halfAfter: 300 * time.Millisecond}, cookies: 1, veth: true, orphans: 1,
+			clients: 300, patience: patience{connect: 6 * time.Second, read: 30 * time.Second, half: true, halfAfter: 300 * time.Millisecond}, cookies: 1, veth: true, orphans: 1,
 			server: demo.ServerOptions{MaxThreads: 4, MaxConnections: 20, AcceptCount: 20, ServiceTime: 300 * time.Millisecond},
 		},
 		"clients that end their side, at a queue that resets, by loopback": {
