@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 )
 
 // keys lists every field of a document by its path, with its type, and with
@@ -49,7 +50,7 @@ func keys(prefix string, t reflect.Type) []string {
 func TestDocumentsOnlyGrow(t *testing.T) {
 	for name, document := range map[string]any{
 		"snapshot":  api.Snapshot{},
-		"plan":      api.Plan{},
+		"plan":      plandoc.Plan{},
 		"incidents": api.Incidents{},
 		"incident":  api.Incident{},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 	"github.com/tcpdiag/tcpdiag/internal/test/golden"
 )
 
@@ -31,7 +32,7 @@ func schemaOf(t *testing.T, document any) []byte {
 
 // The schemas in docs/schema are written by UPDATE=1 go test ./internal/api.
 func TestSchemasAreNotStale(t *testing.T) {
-	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &api.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}, "fleet": &api.Fleet{}} {
+	for name, document := range map[string]any{"snapshot": &api.Snapshot{}, "plan": &plandoc.Plan{}, "incidents": &api.Incidents{}, "incident": &api.Incident{}, "run": &api.Run{}, "fleet": &api.Fleet{}} {
 		t.Run(name, func(t *testing.T) {
 			golden.Equal(t, filepath.Join(schemaDir, name+".schema.json"), string(schemaOf(t, document)))
 		})
@@ -66,7 +67,7 @@ func schemaName(document any) string {
 	switch fields["schema"] {
 	case api.SnapshotSchema:
 		return "snapshot"
-	case api.PlanSchema:
+	case plandoc.PlanSchema:
 		return "plan"
 	case api.FleetSchema:
 		return "fleet"

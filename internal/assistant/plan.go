@@ -11,27 +11,27 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 )
 
 // planIn is a load and the limits that it meets.
 type planIn struct {
-	api.PlanInput
+	plandoc.PlanInput
 	FromPort *uint16 `json:"from_port,omitempty" jsonschema:"take the limits that are not given from the listener on this port"`
 	Evidence bool    `json:"evidence,omitempty" jsonschema:"also return the JSON document (tcpdiag.plan/v1), with its timeline"`
 }
 
 // Plan is what would become of the clients.
 type Plan struct {
-	Summary        string            `json:"summary"`
-	Outcomes       api.PlanOutcomes  `json:"outcomes" jsonschema:"clients by how they ended"`
-	LatencySeconds *api.PlanLatency  `json:"latency_seconds,omitempty"`
-	Smallest       *api.PlanSmallest `json:"smallest,omitempty" jsonschema:"the least settings that serve everybody; absent where none do"`
-	Stages         []api.PlanStage   `json:"stages"`
-	Notes          []api.PlanNote    `json:"notes"`
-	Input          api.PlanInput     `json:"input" jsonschema:"what was simulated"`
-	Taken          []string          `json:"taken,omitempty" jsonschema:"what was taken from the listener, and what is not known and was assumed"`
+	Summary        string                `json:"summary"`
+	Outcomes       plandoc.PlanOutcomes  `json:"outcomes" jsonschema:"clients by how they ended"`
+	LatencySeconds *plandoc.PlanLatency  `json:"latency_seconds,omitempty"`
+	Smallest       *plandoc.PlanSmallest `json:"smallest,omitempty" jsonschema:"the least settings that serve everybody; absent where none do"`
+	Stages         []plandoc.PlanStage   `json:"stages"`
+	Notes          []plandoc.PlanNote    `json:"notes"`
+	Input          plandoc.PlanInput     `json:"input" jsonschema:"what was simulated"`
+	Taken          []string              `json:"taken,omitempty" jsonschema:"what was taken from the listener, and what is not known and was assumed"`
 }
 
 // maxRequests keeps a plan below some seconds.
@@ -90,14 +90,14 @@ func planSchema(in *jsonschema.Schema) {
 
 // usual are Tomcat's, Linux's and k6's own.
 func usual() planIn {
-	return planIn{PlanInput: api.PlanInput{
+	return planIn{PlanInput: plandoc.PlanInput{
 		Threads: 200, MaxConnections: 8192, AcceptCount: 100,
 		ClientTimeoutSeconds: new(60.0), ClientTimeoutFrom: "start", ConnectTimeoutSeconds: new(30.0),
 		SynRetries: string(plan.SynRetriesLinear), Syncookies: true, Somaxconn: 4096, MaxSynBacklog: 4096,
 	}}
 }
 
-func (s *server) simulate(ctx context.Context, req *mcp.CallToolRequest, given planIn) (out Plan, evidence *api.Plan, err error) {
+func (s *server) simulate(ctx context.Context, req *mcp.CallToolRequest, given planIn) (out Plan, evidence *plandoc.Plan, err error) {
 	in := usual()
 	if given.FromPort != nil {
 		if out.Taken, err = s.fromListener(ctx, *given.FromPort, &in.PlanInput); err != nil {
@@ -115,7 +115,7 @@ func (s *server) simulate(ctx context.Context, req *mcp.CallToolRequest, given p
 	if err != nil {
 		return out, nil, err
 	}
-	doc := api.NewPlan(p)
+	doc := plandoc.NewPlan(p)
 	if in.Evidence {
 		evidence = &doc
 	}

@@ -6,11 +6,12 @@ import (
 	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 )
 
 // fromListener fills in what the listener on a port and its kernel have in force, and
 // says of each limit where it is from.
-func (s *server) fromListener(ctx context.Context, port uint16, in *api.PlanInput) (taken []string, err error) {
+func (s *server) fromListener(ctx context.Context, port uint16, in *plandoc.PlanInput) (taken []string, err error) {
 	snap, err := s.source.Snapshot(ctx, Query{Port: port})
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (s *server) fromListener(ctx context.Context, port uint16, in *api.PlanInpu
 	return taken, nil
 }
 
-func takeSysctls(in *api.PlanInput, values map[string]int) {
+func takeSysctls(in *plandoc.PlanInput, values map[string]int) {
 	for name, dst := range map[string]*int{"somaxconn": &in.Somaxconn, "tcp_max_syn_backlog": &in.MaxSynBacklog} {
 		if v, ok := values[name]; ok {
 			*dst = v

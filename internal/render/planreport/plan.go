@@ -11,7 +11,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -281,5 +281,5 @@ func (s planText) smallest() {
 	}
 }
 
-// JSON writes the plan as one JSON document of schema api.PlanSchema.
-func JSON(w io.Writer, p *plan.Plan) error { return render.Document(w, api.NewPlan(p), "  ") }
+// JSON writes the plan as one JSON document of schema plandoc.PlanSchema.
+func JSON(w io.Writer, p *plan.Plan) error { return render.Document(w, plandoc.NewPlan(p), "  ") }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 	"github.com/tcpdiag/tcpdiag/internal/demo"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
@@ -68,7 +69,7 @@ func TestTranscript(t *testing.T) {
 	require.NoError(t, a.ask("report", map[string]any{"id": one.ID}, &report))
 	require.NoError(t, a.ask("explain", map[string]any{"cause": one.Cause}, nil))
 	var planned struct {
-		Answer struct{ Outcomes api.PlanOutcomes }
+		Answer struct{ Outcomes plandoc.PlanOutcomes }
 	}
 	load := map[string]any{"requests": 60, "service_time_seconds": 2, "client_timeout_seconds": 12, "connect_timeout_seconds": 12, "threads": 4, "max_connections": 20, "accept_count": 5}
 	require.NoError(t, a.ask("plan", load, &planned))

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/api/plandoc"
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
 )
 
@@ -242,7 +243,7 @@ func (s *stage) planned(connections int) {
 	out, err := exec.CommandContext(s.Ctx, s.Tcpdiag(), "plan", "--requests", fmt.Sprint(clients), "--service-time", "1ms",
 		"--backend-connections", fmt.Sprint(connections), "--backend-time", "2.5s", "--threads", fmt.Sprint(threads), "--client-timeout", "0", "-o", "json").Output()
 	s.Must(err)
-	var plan api.Plan
+	var plan plandoc.Plan
 	s.Must(json.Unmarshal(out, &plan))
 	took := s.atOnce(clients).Seconds()
 	s.Row.Truth = fmt.Sprintf("the last is answered after %.2f s, %d of %d", took, clients, clients)

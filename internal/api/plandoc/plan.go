@@ -1,4 +1,5 @@
-package api
+// Package plandoc is the JSON document of a plan: the one definition of its fields.
+package plandoc
 
 import (
 	"time"
