@@ -227,7 +227,7 @@ func found(s *sockdiag.Socket) (f kernel.Found) {
 		return f
 	}
 	f.Sent, f.Received, f.Quiet = s.Info.BytesSent, s.Info.BytesReceived, s.Info.LastDataSent
-	f.ByBareACK = byBareACK(s)
+	f.ByBareACK, f.Segments = byBareACK(s), s.Info.SegsIn
 	if s.State == sockdiag.Established && s.RecvQ == 0 {
 		f.Unheard = s.Info.LastAckRecv
 	}

@@ -100,6 +100,40 @@ func TestOwnSocketOfAClient(t *testing.T) {
 	})
 }
 
+// A forged FIN of which a connection takes no notice is a segment that came to it, unlike one that a rule has dropped.
+func TestForgedFINIsASegment(t *testing.T) {
+	server, far := nettest.Namespace(t), nettest.Namespace(t)
+	addr, from := nettest.Veth(t, server, far)
+	var client netip.AddrPort
+	var l *nettest.Listener
+	server.Do(func() {
+		l = nettest.Listen(t, nettest.ListenOptions{Address: netip.AddrPortFrom(addr, 0).String(), Backlog: 10})
+	})
+	far.Do(func() {
+		client = nettest.Queue(t, l.Addr, 1)[0].LocalAddr().(*net.TCPAddr).AddrPort()
+		client = netip.AddrPortFrom(from, client.Port())
+	})
+	l.Accept(t, 1)
+	ns, err := netns.Open(server.Path())
+	require.NoError(t, err)
+	tap := &namespaceTap{ns: ns}
+	defer func() { require.NoError(t, tap.release()) }()
+	look := func() kernel.Found { return tap.socket(l.Addr, client, 2) }
+	const quiet = 300 * time.Millisecond
+	require.Eventually(t, func() bool { return look().Unheard >= quiet }, time.Minute, 10*time.Millisecond)
+	before := look()
+	require.NotZero(t, before.Segments)
+	far.Do(func() {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
+		require.NoError(t, err)
+		defer func() { _ = unix.Close(fd) }()
+		forged := nettest.TCP4(client, l.Addr, packet.FlagFIN|packet.FlagACK, 1, 1)
+		require.NoError(t, unix.Sendto(fd, forged, 0, &unix.SockaddrInet4{Addr: addr.As4()}))
+	})
+	require.Eventually(t, func() bool { return look().Segments == before.Segments+1 }, time.Minute, 10*time.Millisecond)
+	require.GreaterOrEqual(t, look().Unheard, quiet)
+}
+
 // A client that asks an address which is listened on and not there (any more) is followed like any other, unless the
 // namespace may pass its packets on.
 func TestFollowsAMissingAddress(t *testing.T) {

@@ -72,6 +72,7 @@ type Found struct {
 	Quiet          time.Duration // since the server last sent data, or since the socket was made (tcpi_last_data_sent)
 	ByBareACK      bool          // it was made by a segment without data, the client's answer to a SYN-ACK
 	Unheard        time.Duration // since an open connection that has read all took a segment of the client (tcpi_last_ack_recv); 0 of another
+	Segments       uint32        // that have come to the socket, whatever became of them (tcpi_segs_in)
 	Client         Client
 }
 

@@ -3,6 +3,7 @@
 package unheard
 
 import (
+	"maps"
 	"net/netip"
 	"time"
 
@@ -15,10 +16,10 @@ const (
 	askAfter = 100 * time.Millisecond
 	// margin is more than a jiffy of the kernel's and what two clocks differ by.
 	margin = 50 * time.Millisecond
-	// mostWaiting bounds the questions within askAfter, mostCounted the clients that are known to be counted, mostServers the
-	// addresses.
-	mostWaiting = 64
-	mostCounted = 64
+	// mostCounted bounds the clients that are known to be counted, countedFor is for how long they are: a FIN is repeated
+	// for less (tcp_orphan_retries). mostServers bounds the addresses.
+	mostCounted = 1024
+	countedFor  = 2 * time.Minute
 	mostServers = 64
 )
 
@@ -29,20 +30,31 @@ type Clients struct {
 	// Clock is the present.
 	Clock func() time.Duration
 
-	waiting [mostWaiting]sighting
-	number  int
-	counted [mostCounted]ends
-	next    int
+	waiting places                    // until they are asked for
+	doubted places                    // those of whose FIN their socket has not heard
+	counted map[ends]time.Duration    // when they were last seen
 	counts  map[netip.AddrPort]uint64 // by server
 }
 
-type ends struct{ server, client netip.AddrPort }
+type ends struct{ server, client end }
+
+type end struct {
+	addr packet.Addr
+	port uint16
+}
+
+func (e *end) netip() netip.AddrPort { return netip.AddrPortFrom(e.addr.Netip(), e.port) }
 
 // sighting is a segment that its socket has to know of.
 type sighting struct {
 	ends
 	device uint32
+	reset  bool
 	at     time.Duration
+
+	// Of a FIN of which its socket has not heard: when it was asked, and how many segments had come to it by then.
+	asked    time.Duration
+	segments uint32
 }
 
 // Observe takes in a segment to or from a port that is followed: a client's FIN, which its socket has to know of, and a reset
@@ -50,51 +62,75 @@ type sighting struct {
 // has sent is acknowledged: its window is one segment (tcp_enter_loss).
 func (c *Clients) Observe(at time.Duration, s *packet.Segment, follows func(port uint16) bool) {
 	switch rst := s.Flags&packet.FlagRST != 0; {
-	case c.number == mostWaiting || s.Flags&packet.FlagSYN != 0:
+	case s.Flags&packet.FlagSYN != 0:
 	case !rst && s.Flags&packet.FlagFIN != 0 && s.Incoming && follows(s.DstPort):
-		c.wait(at, s.Index, ends{netip.AddrPortFrom(s.Dst.Netip(), s.DstPort), netip.AddrPortFrom(s.Src.Netip(), s.SrcPort)})
+		c.wait(&sighting{ends: ends{end{s.Dst, s.DstPort}, end{s.Src, s.SrcPort}}, at: at}, s.Index)
 	case rst && s.Outgoing && follows(s.SrcPort):
-		c.wait(at, s.Index, ends{netip.AddrPortFrom(s.Src.Netip(), s.SrcPort), netip.AddrPortFrom(s.Dst.Netip(), s.DstPort)})
+		c.wait(&sighting{ends: ends{end{s.Src, s.SrcPort}, end{s.Dst, s.DstPort}}, at: at, reset: true}, s.Index)
 	}
 }
 
-func (c *Clients) wait(at time.Duration, device uint32, e ends) {
-	c.waiting[c.number] = sighting{e, device &^ packet.Successor, at}
-	c.number++
+func (c *Clients) wait(s *sighting, device uint32) {
+	if before := c.waiting.find(&s.ends); before != nil {
+		before.reset = before.reset || s.reset
+		return
+	}
+	s.device = device &^ packet.Successor
+	c.waiting.add(s)
 }
 
 // Advance asks for the sockets of those that were seen some time ago.
 func (c *Clients) Advance(now time.Duration) {
-	kept := 0
-	for _, s := range c.waiting[:c.number] {
+	for i := 0; i < len(c.waiting.taken); {
+		s := c.waiting.taken[i].sighting
 		if now-s.at < askAfter {
-			c.waiting[kept] = s
-			kept++
+			i++
 			continue
 		}
-		if f := c.Socket(s.server, s.client, s.device); f.Unheard > c.Clock()-s.at+margin {
-			c.count(s.ends)
-		}
+		c.waiting.remove(i)
+		c.ask(&s)
 	}
-	c.number = kept
 }
 
-// count counts a client once.
-func (c *Clients) count(e ends) {
-	for _, counted := range c.counted {
-		if counted == e {
-			return
-		}
-	}
-	c.counted[c.next] = e
-	c.next = (c.next + 1) % mostCounted
-	if _, known := c.counts[e.server]; !known && len(c.counts) >= mostServers {
+// ask asks for a client's socket, and counts the client if that has not heard of a reset, or of two FINs. A socket drops a FIN
+// with a sequence number that it does not expect, and has not heard of it either. Whoever knows the ends of a connection can forge one; but
+// it is a segment that has come to the socket, and a rule's are none.
+func (c *Clients) ask(s *sighting) {
+	asked := c.Clock()
+	f := c.Socket(s.server.netip(), s.client.netip(), s.device)
+	if f.Unheard <= asked-s.at+margin {
+		c.doubted.forget(&s.ends)
 		return
 	}
-	if c.counts == nil {
-		c.counts = make(map[netip.AddrPort]uint64)
+	before := c.doubted.find(&s.ends)
+	switch {
+	case s.reset, before != nil && before.segments == f.Segments && s.at > before.asked+margin:
+		c.doubted.forget(&s.ends)
+		c.count(s.ends, asked)
+	case before == nil:
+		s.asked, s.segments = asked, f.Segments
+		c.doubted.add(s)
+	case before.segments != f.Segments:
+		before.asked, before.segments = asked, f.Segments
 	}
-	c.counts[e.server]++
+}
+
+// count counts a client once, as long as there is room to know that.
+func (c *Clients) count(e ends, at time.Duration) {
+	if c.counted == nil {
+		c.counted, c.counts = make(map[ends]time.Duration), make(map[netip.AddrPort]uint64)
+	}
+	if _, is := c.counted[e]; !is {
+		if len(c.counted) >= mostCounted {
+			maps.DeleteFunc(c.counted, func(_ ends, seen time.Duration) bool { return at-seen > countedFor })
+		}
+		server := e.server.netip()
+		if _, known := c.counts[server]; len(c.counted) >= mostCounted || !known && len(c.counts) >= mostServers {
+			return
+		}
+		c.counts[server]++
+	}
+	c.counted[e] = at
 }
 
 // Of is how many there were at an address. After the last report of one its count begins again.

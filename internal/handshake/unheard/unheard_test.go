@@ -32,23 +32,25 @@ func TestUnheard(t *testing.T) {
 		socket  kernel.Socket
 		unheard time.Duration // of the socket, when the segment came
 		taken   bool
+		comes   uint32 // segments to the socket by each of them
 		want    uint64
 	}{
-		"the socket has not heard of it": {from, kernel.Connection, 3 * time.Second, false, 1},
-		"the socket has taken it":        {from, kernel.Connection, 3 * time.Second, true, 0},
-		"another port":                   {other, kernel.Connection, 3 * time.Second, false, 0},
-		"there is no socket":             {from, kernel.OnlyListener, 0, true, 0},
-		"heard of it the moment before, but not of its repetition": {from, kernel.Connection, 20 * time.Millisecond, false, 1},
-		"a reset of which the socket knows nothing":                {to, kernel.Connection, 3 * time.Second, false, 1},
-		"a reset that has ended it":                                {to, kernel.NoSocket, 0, true, 0},
+		"the socket has not heard of it": {from, kernel.Connection, 3 * time.Second, false, 0, 1},
+		"the socket has taken it":        {from, kernel.Connection, 3 * time.Second, true, 1, 0},
+		"another port":                   {other, kernel.Connection, 3 * time.Second, false, 0, 0},
+		"there is no socket":             {from, kernel.OnlyListener, 0, true, 0, 0},
+		"heard of it the moment before, but not of its repetition": {from, kernel.Connection, 20 * time.Millisecond, false, 0, 1},
+		"forged, with a number that the socket does not expect":    {from, kernel.Connection, 3 * time.Second, false, 1, 0},
+		"a reset of which the socket knows nothing":                {to, kernel.Connection, 3 * time.Second, false, 0, 1},
+		"a reset that has ended it":                                {to, kernel.NoSocket, 0, true, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const came = 5 * time.Second
-			now := came
+			now, segments := came, uint32(7)
 			c := Clients{Clock: func() time.Duration { return now }}
 			c.Socket = func(s, from netip.AddrPort, device uint32) kernel.Found {
 				require.Equal(t, [2]netip.AddrPort{server, client}, [2]netip.AddrPort{s, from})
-				f := kernel.Found{Socket: tt.socket}
+				f := kernel.Found{Socket: tt.socket, Segments: segments}
 				if !tt.taken {
 					f.Unheard = tt.unheard + now - came
 				}
@@ -56,6 +58,7 @@ func TestUnheard(t *testing.T) {
 			}
 			for range 3 { // it is repeated
 				c.Observe(now, &tt.segment, follows)
+				segments += tt.comes
 				c.Advance(now)
 				now += 200 * time.Millisecond
 				c.Advance(now)
@@ -67,23 +70,166 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
-// Many of them take no more room, and are asked for in turn.
-func TestBounds(t *testing.T) {
-	now := time.Second
-	asked := 0
-	c := Clients{Clock: func() time.Duration { return now }, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
-		asked++
-		return kernel.Found{Socket: kernel.Connection, Unheard: time.Hour}
-	}}
-	for i := range 1000 {
-		s := packet.Segment{
-			Link: packet.Link{Incoming: true}, Src: packet.Addr{15: byte(i)}, SrcPort: uint16(1024 + i), Dst: packet.Addr{14: byte(i >> 8), 15: byte(i)},
-			DstPort: 8080, Flags: packet.FlagFIN | packet.FlagACK,
+// Two forged segments that came at nearly the same time are asked for once.
+func TestForgedTwice(t *testing.T) {
+	l := newLab()
+	server := netip.MustParseAddrPort("10.0.0.1:8080")
+	e := endsOf(server, netip.MustParseAddrPort("10.0.0.7:41000"))
+	l.unheard[e] = true
+	l.fin(e)
+	at := l.now
+	l.pass(askAfter)
+	l.Observe(at+askAfter/2, fin(e), follows) // it was read late
+	l.pass(time.Second)
+	require.Zero(t, l.Of(server, false))
+	l.fin(e)
+	l.pass(time.Second)
+	require.EqualValues(t, 1, l.Of(server, false))
+}
+
+// lab has sockets of which some have not heard of what came.
+func endsOf(server, client netip.AddrPort) ends {
+	return ends{end{server.Addr().As16(), server.Port()}, end{client.Addr().As16(), client.Port()}}
+}
+
+type lab struct {
+	Clients
+	now     time.Duration
+	unheard map[ends]bool
+	asked   map[ends]int
+}
+
+func newLab() *lab {
+	l := &lab{now: time.Second, unheard: make(map[ends]bool), asked: make(map[ends]int)}
+	l.Clock = func() time.Duration { return l.now }
+	l.Socket = func(server, client netip.AddrPort, _ uint32) kernel.Found {
+		e := endsOf(server, client)
+		if l.asked[e]++; l.unheard[e] {
+			return kernel.Found{Socket: kernel.Connection, Unheard: time.Hour}
 		}
-		c.Observe(now, &s, follows)
+		return kernel.Found{Socket: kernel.OnlyListener}
 	}
-	now += time.Second
-	c.Advance(now)
-	require.Equal(t, mostWaiting, asked)
-	require.Len(t, c.counts, mostServers)
+	return l
+}
+
+func fin(e ends) *packet.Segment {
+	return &packet.Segment{
+		Link: packet.Link{Incoming: true, Index: 2}, Src: e.client.addr, SrcPort: e.client.port,
+		Dst: e.server.addr, DstPort: e.server.port, Flags: packet.FlagFIN | packet.FlagACK,
+	}
+}
+
+func (l *lab) fin(e ends) { l.Observe(l.now, fin(e), follows) }
+
+func (l *lab) pass(d time.Duration) {
+	l.now += d
+	l.Advance(l.now)
+}
+
+// address is one of many hosts and ports.
+func address(n int, port uint16) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18 + byte(n>>16), byte(n >> 8), byte(n)}), port)
+}
+
+// Whatever floods, those of others are asked for: of another client's address, of another server's.
+func TestFloodHidesNoOthers(t *testing.T) {
+	server := netip.MustParseAddrPort("10.0.0.1:8080")
+	for name, flood := range map[string]func(n int) ends{
+		"of one address": func(n int) ends { return endsOf(server, address(1, uint16(n))) },
+		"of one /64": func(n int) ends {
+			return endsOf(server, netip.AddrPortFrom(netip.AddrFrom16([16]byte{32, 1, 15: byte(n)}), uint16(n)))
+		},
+		"to another server":      func(n int) ends { return endsOf(netip.MustParseAddrPort("10.0.0.2:8080"), address(n, 1)) },
+		"to another, of one":     func(n int) ends { return endsOf(netip.MustParseAddrPort("10.0.0.2:8080"), address(1, uint16(n))) },
+		"of a client, again":     func(int) ends { return endsOf(server, address(1, 1)) },
+		"of twenty addresses":    func(n int) ends { return endsOf(server, address(n%20, uint16(n))) },
+		"to servers without end": func(n int) ends { return endsOf(address(n%40, 8080), address(n%40, uint16(n))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			others := []ends{endsOf(server, netip.MustParseAddrPort("10.0.0.7:41000")), endsOf(server, netip.MustParseAddrPort("[2001:db8::7]:41000"))}
+			for _, e := range others {
+				l.unheard[e] = true
+			}
+			n := 0
+			for range 3 { // FINs of each
+				for i := range 3000 {
+					l.fin(flood(n))
+					n++
+					if i == 1500 {
+						for _, e := range others {
+							l.fin(e)
+						}
+					}
+					require.LessOrEqual(t, len(l.waiting.taken), mostPlaces)
+				}
+				l.pass(200 * time.Millisecond)
+			}
+			require.EqualValues(t, len(others), l.Of(server, false))
+			all := 0
+			for _, times := range l.asked {
+				all += times
+			}
+			require.LessOrEqual(t, all, 3*mostPlaces)
+			require.Empty(t, l.waiting.taken)
+		})
+	}
+}
+
+// Of a flood of addresses that are all others neither the first nor the last have all places.
+func TestLotsAreDrawn(t *testing.T) {
+	l := newLab()
+	server := netip.MustParseAddrPort("10.0.0.1:8080")
+	const floods, each = 200, 640
+	for range floods {
+		for i := range each {
+			l.fin(endsOf(server, address(i, 1)))
+		}
+		l.pass(time.Second)
+	}
+	for _, part := range []struct{ from, to int }{{0, each / 3}, {each / 3, 2 * each / 3}, {2 * each / 3, each}} {
+		asked := 0
+		for i := part.from; i < part.to; i++ {
+			asked += l.asked[endsOf(server, address(i, 1))]
+		}
+		require.InDelta(t, floods*mostPlaces/3, asked, floods*mostPlaces/15, "%v", part)
+	}
+}
+
+// However many have a socket that hears nothing, they take no more room, and each that is counted is counted once.
+func TestUnheardByChurn(t *testing.T) {
+	l := newLab()
+	for round := range 300 {
+		for range 2 {
+			for i := range mostPlaces {
+				e := endsOf(address(i, 8080), address(round*mostPlaces+i, 7))
+				l.unheard[e] = true
+				l.fin(e)
+			}
+			l.pass(time.Second)
+			l.pass(time.Second)
+		}
+		require.LessOrEqual(t, len(l.doubted.taken), mostPlaces)
+		require.LessOrEqual(t, len(l.counted), mostCounted)
+		require.LessOrEqual(t, len(l.counts), mostServers)
+	}
+	all := uint64(0)
+	for i := range mostPlaces {
+		all += l.Of(address(i, 8080), true)
+	}
+	require.Positive(t, all)
+	require.LessOrEqual(t, all, uint64(300*mostPlaces))
+	require.Empty(t, l.counts)
+}
+
+func BenchmarkFloodOfFINs(b *testing.B) {
+	l := newLab()
+	var segments [1024]*packet.Segment
+	for i := range segments {
+		segments[i] = fin(endsOf(netip.MustParseAddrPort("10.0.0.1:8080"), address(i, 1)))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		l.Observe(l.now, segments[i%len(segments)], follows)
+	}
 }

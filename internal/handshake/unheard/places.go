@@ -1,0 +1,118 @@
+package unheard
+
+import (
+	"hash/maphash"
+	"math/rand/v2"
+
+	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+)
+
+const (
+	// mostPlaces bounds what is kept at one time.
+	mostPlaces = 64
+	// hostBytes are those of an IPv6 address that one host has (RFC 6177).
+	hostBytes = 8
+)
+
+// places are those of clients, of which strangers send as many as they like. Where all are taken, of the server's address that has most,
+// and there of the client's address that has most, one goes, be it the newcomer: who has as many as others draws lots
+// with them, so that of the many forged addresses of a flood neither the first nor the last have all places.
+type places struct {
+	seed  maphash.Seed // of the names, which nobody can foresee
+	taken []place
+}
+
+type place struct {
+	sighting
+	name, server, host     uint64 // its own, its server's, and its host's at that
+	ofItsServer, ofItsHost uint64 // how many are of the same
+	lot                    uint64
+}
+
+// find is the sighting of a client, nil for none.
+func (p *places) find(e *ends) *sighting {
+	if i := p.at(e); i >= 0 {
+		return &p.taken[i].sighting
+	}
+	return nil
+}
+
+// forget is of a client that may be there.
+func (p *places) forget(e *ends) {
+	if i := p.at(e); i >= 0 {
+		p.remove(i)
+	}
+}
+
+func (p *places) at(e *ends) int {
+	if len(p.taken) == 0 {
+		return -1
+	}
+	name := maphash.Comparable(p.seed, *e)
+	for i := range p.taken {
+		if p.taken[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// add takes in a client that is not there.
+func (p *places) add(s *sighting) {
+	if p.taken == nil {
+		p.seed, p.taken = maphash.MakeSeed(), make([]place, 0, mostPlaces+1)
+	}
+	n := place{
+		sighting: *s, name: maphash.Comparable(p.seed, s.ends), server: maphash.Comparable(p.seed, s.server),
+		host: maphash.Comparable(p.seed, ends{s.server, end{addr: hostOf(s.client.addr)}}), lot: rand.Uint64N(1 << 32),
+	}
+	for i := range p.taken {
+		if t := &p.taken[i]; t.server == n.server {
+			t.ofItsServer++
+			n.ofItsServer = t.ofItsServer - 1
+			if t.host == n.host {
+				t.ofItsHost++
+				n.ofItsHost = t.ofItsHost - 1
+			}
+		}
+	}
+	n.ofItsServer++
+	n.ofItsHost++
+	if p.taken = append(p.taken, n); len(p.taken) > mostPlaces {
+		p.remove(p.greediest())
+	}
+}
+
+func hostOf(a packet.Addr) packet.Addr {
+	if a.Netip().Is6() {
+		clear(a[hostBytes:])
+	}
+	return a
+}
+
+func (p *places) greediest() (at int) {
+	most := uint64(0)
+	for i := range p.taken {
+		t := &p.taken[i]
+		if has := t.ofItsServer<<48 | t.ofItsHost<<32 | t.lot; has >= most {
+			most, at = has, i
+		}
+	}
+	return at
+}
+
+func (p *places) remove(at int) {
+	gone := &p.taken[at]
+	server, host := gone.server, gone.host
+	for i := range p.taken {
+		if t := &p.taken[i]; t.server == server {
+			t.ofItsServer--
+			if t.host == host {
+				t.ofItsHost--
+			}
+		}
+	}
+	last := len(p.taken) - 1
+	p.taken[at] = p.taken[last]
+	p.taken = p.taken[:last]
+}
