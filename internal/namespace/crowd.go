@@ -20,8 +20,9 @@ const (
 
 // crowds are how many listeners each namespace has; how many of each are read follows from that. Who uses them has the turn.
 type crowds struct {
-	of  map[uint64]int
-	all int
+	of      map[uint64]int
+	all     int
+	dumping int // namespaces whose samples take dumps
 }
 
 // most is how many of a namespace are read now: as many as there is room for, or an equal share.

@@ -102,10 +102,27 @@ func (s *sampler) mark() {
 	s.watches.resetSeen()
 	for i := range s.dump.found {
 		l := &s.dump.found[i]
-		if m := s.watches.member(l.Inode); m != nil {
-			if m.seen = true; m.closed {
-				m.hear(l)
-			}
+		p, ok := s.watches.byInode[l.Inode]
+		if !ok {
+			continue
+		}
+		w := &s.watches.list[p.watch]
+		m := &w.members[p.member]
+		if m.seen = true; m.closed || s.samplesByList(w) {
+			m.hear(l)
+		}
+	}
+}
+
+// samplesByList reports whether the samples of a listener are those of the lists: it takes a dump for them, and one takes too long.
+func (s *sampler) samplesByList(w *watch) bool { return s.dump.cost >= tooLong && !w.alone() }
+
+// takeListed makes the samples of such listeners.
+func (s *sampler) takeListed(now time.Time) {
+	for i := range s.watches.list {
+		if w := &s.watches.list[i]; s.samplesByList(w) && w.anySeen() {
+			s.fast.listed.Dropped = w.take(now) || s.fast.listed.Dropped
+			s.fast.listed.Filled = w.sampled(now, s.fast.gapLimit) || s.fast.listed.Filled
 		}
 	}
 }

@@ -110,7 +110,10 @@ func (n *Namespace) Watch(now time.Time, list []Listening) {
 	}
 	n.books.Dismiss(func(a *losses.Account) bool { return watched[a] || !n.listed(a.ID) && !a.Unwatched() })
 	if n.watches.replace(now, next, n.stands, n.facts.migrates()) {
-		n.active = now
+		if now.Sub(n.came) > calmAfter { // else somebody comes all the time, and may be calm
+			n.active = now
+		}
+		n.came = now
 	}
 }
 
@@ -200,6 +203,7 @@ func (s *sampler) checkpoint(now time.Time, sockets reading) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.takeListed(now)
 	s.takeDump()
 	s.watches.miss(now, s.facts.migrates()) // before the checkpoint: it belongs there
 	s.books.Tick(now, counts(c, torn), s.dump.sockets)

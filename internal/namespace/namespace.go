@@ -121,6 +121,7 @@ func (n *Namespace) Leave(now time.Time) []*losses.Account {
 	n.closed = true
 	n.mu.Unlock()
 	n.crowds.note(n.id, 0)
+	n.takesDumps(false)
 	n.shared.turn.Unlock()
 	_ = n.Close() // nothing can be done about it
 	return out
@@ -136,5 +137,6 @@ func (n *Namespace) Close() error {
 	n.closed = true
 	n.mu.Unlock()
 	n.crowds.note(n.id, 0)
+	n.takesDumps(false)
 	return n.kernel.Close()
 }

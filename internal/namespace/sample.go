@@ -56,13 +56,19 @@ type fast struct {
 	cost func(func() error) (time.Duration, error) // of CPU time
 	next time.Time                                 // when a dump may be made again for a sample
 	owed bool                                      // drops have yet to be split
+
+	dumps    bool          // samples take dumps, or the splitting of drops does
+	skipped  bool          // a listener that is not closed was not asked for
+	gapLimit time.Duration // of the latest sample
+	listed   Alarm         // what a list has found that is a sample, too
 }
 
 const (
-	// dumpRest is how much longer than a dump for a sample took it is until the next one: who has a hundred thousand listeners in a
-	// namespace keeps the samples of all others waiting for that time.
+	// dumpRest is how much longer than a dump for a sample took it is until the next one, where one namespace takes any: who has
+	// thousands of listeners in a namespace, or in many, keeps the samples of all others waiting for that time.
 	dumpRest = 10
-	// tooLong is a dump of some ten thousand listeners: where it takes that, a list splits what was dropped.
+	// tooLong is a dump of some ten thousand listeners: where it takes that, none is made for a sample. A list is the sample of who is not
+	// asked for alone, and splits what was dropped.
 	tooLong = 10 * time.Millisecond
 )
 
@@ -86,7 +92,8 @@ type sampler struct {
 	facts   rarely
 
 	counters model.Counters // of a checkpoint, reused
-	active   time.Time      // when a sample last found anything but empty queues
+	active   time.Time      // when a sample last found anything but empty queues, or a listener came behind a pause
+	came     time.Time      // when the latest one did
 }
 
 // newSampler makes the callbacks values once: a closure a tick would be garbage
@@ -106,20 +113,27 @@ func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) 
 // a listener's own counter moved. It allocates nothing and writes no log line.
 func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	if len(s.watches.list) == 0 {
+		s.takesDumps(false)
 		return Alarm{}
 	}
 	s.watches.resetSeen()
-	s.fast.lost, s.fast.shadowed = false, false
-	rests := now.Before(s.fast.next)
+	s.fast.lost, s.fast.shadowed, s.fast.skipped, s.fast.gapLimit = false, false, false, gapLimit
+	late := s.dump.cost >= tooLong
+	rests := late || now.Before(s.fast.next)
 	dumped, err := s.ask(now, rests)
 	alarm := s.takeSample(now, gapLimit, dumped)
 	s.fast.owed = s.fast.owed || alarm.Dropped
-	late := s.fast.owed && s.dump.cost >= tooLong
-	if s.fast.owed && !rests && !late {
+	alarm.Dropped, alarm.Filled = alarm.Dropped || s.fast.listed.Dropped, alarm.Filled || s.fast.listed.Filled
+	s.fast.listed = Alarm{}
+	if s.fast.owed && !rests {
+		dumped = true
 		err = errors.Join(err, s.splitDrops(now))
-		s.fast.spent(now, s.dump.cost)
+		s.spent(now, s.dump.cost)
 	}
-	alarm.Lost = alarm.Lost || s.fast.shadowed || late
+	if !dumped && (late || !rests) {
+		s.takesDumps(false)
+	}
+	alarm.Lost = alarm.Lost || s.fast.shadowed || late && (s.fast.owed || s.fast.skipped)
 	alarm.Failed = s.recover(err)
 	if alarm.Any() || s.watches.queued() {
 		s.active = now
@@ -127,15 +141,28 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	return alarm
 }
 
-// spent has the next dump for a sample wait where one was expensive.
-func (f *fast) spent(now time.Time, cost time.Duration) {
-	if cost < expensive {
+// spent has the next dump for a sample wait where one was expensive, or those of all namespaces together.
+func (s *sampler) spent(now time.Time, cost time.Duration) {
+	s.takesDumps(true)
+	all := cost * time.Duration(s.crowds.dumping)
+	if all < expensive {
 		return
 	}
-	if f.next.Before(now) {
-		f.next = now
+	if s.fast.next.Before(now) {
+		s.fast.next = now
 	}
-	f.next = f.next.Add(dumpRest * cost)
+	s.fast.next = s.fast.next.Add(dumpRest * all)
+}
+
+// takesDumps counts the namespaces whose samples do.
+func (s *sampler) takesDumps(dumps bool) {
+	switch was := s.fast.dumps; {
+	case dumps && !was:
+		s.crowds.dumping++
+	case was && !dumps:
+		s.crowds.dumping--
+	}
+	s.fast.dumps = dumps
 }
 
 func (s *sampler) ask(now time.Time, rests bool) (dumped bool, err error) {
@@ -151,7 +178,7 @@ func (s *sampler) ask(now time.Time, rests bool) (dumped bool, err error) {
 		return false, nil
 	}
 	cost, err := s.fast.cost(s.fast.dump)
-	s.fast.spent(now, cost)
+	s.spent(now, cost)
 	return err == nil, err
 }
 
@@ -190,11 +217,16 @@ func (s *sampler) recover(err error) (failed bool) {
 	return true
 }
 
-// askEach asks for those that have one member.
+// askEach asks for those that are alone.
 func (s *sampler) askEach() error {
 	s.fast.asks, s.fast.asked = s.fast.asks[:0], s.fast.asked[:0]
 	for i := range s.watches.list {
-		if w := &s.watches.list[i]; !w.closed() && len(w.members) == 1 && !w.members[0].shadowed {
+		w := &s.watches.list[i]
+		switch {
+		case w.closed():
+		case !w.alone():
+			s.fast.skipped = true
+		default:
 			s.fast.asks = append(s.fast.asks, sockdiag.Ask{ID: w.members[0].ask, Inode: w.members[0].inode})
 			s.fast.asked = append(s.fast.asked, i)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/losses"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
@@ -52,6 +53,117 @@ func TestExpensiveDumps(t *testing.T) {
 		n.Sample(clock, time.Minute, true)
 	}
 	require.Equal(t, []bool{false, true}, []bool{n.Readings()[0].Closed, n.Readings()[1].Closed}, "one that closes is found by the next dump")
+}
+
+// pairs is a namespace in which two listeners share an address, beside another one.
+func pairs(t *testing.T, s *script, shared *Shared, now time.Time) *Namespace {
+	t.Helper()
+	one, two, other := listening(8080, 1), listening(8080, 2), listening(9090, 3)
+	s.listeners = []sockdiag.Listener{one, two, other}
+	n := New(7, 0, s, shared, time.Minute)
+	_, err := n.List(now)
+	require.NoError(t, err)
+	id := func(l *sockdiag.Listener) model.ListenerID { return model.ListenerID{NetNS: 7, Address: l.Address()} }
+	n.Watch(now, []Listening{
+		{ID: id(&one), Members: []sockdiag.Listener{one, two}}, {ID: id(&other), Members: []sockdiag.Listener{other}},
+	})
+	return n
+}
+
+// Who has many network namespaces, each with listeners that share an address, has no more of the time for their dumps than who has one, be
+// a dump in each cheap by itself.
+func TestDumpsOfManyNamespaces(t *testing.T) {
+	const cost = 900 * time.Microsecond
+	for name, drops := range map[string]bool{"an address that is shared": false, "packets are dropped": true} {
+		now, dumps, shared := time.Unix(1_700_000_000, 0), 0, new(Shared)
+		var all []*Namespace
+		for range 200 {
+			s := &script{}
+			n := pairs(t, s, shared, now)
+			if drops {
+				s.listeners = s.listeners[2:]
+				_, err := n.List(now)
+				require.NoError(t, err)
+				n.Watch(now, []Listening{{ID: model.ListenerID{NetNS: 7, Address: s.listeners[0].Address()}, Members: s.listeners}})
+			}
+			n.fast.cost = func(fn func() error) (time.Duration, error) { return cost, fn() }
+			s.during = func(call string) {
+				if call == "Listeners" {
+					dumps++
+				}
+				if drops && call == "Lookup" {
+					s.drop(&s.listeners[0], 1)
+				}
+			}
+			all = append(all, n)
+		}
+		seconds := func(n int) {
+			dumps = 0
+			for end := now.Add(time.Duration(n) * time.Second); now.Before(end); now = now.Add(10 * time.Millisecond) {
+				for _, n := range all {
+					n.Sample(now, time.Minute, true)
+				}
+			}
+		}
+		seconds(4)
+		seconds(10)
+		require.Less(t, time.Duration(dumps)*cost, 10*time.Second/dumpRest*5/4, name)
+		require.Greater(t, dumps, len(all)/2, name)
+		for _, n := range all[1:] {
+			require.NoError(t, n.Close())
+		}
+		all = all[:1]
+		seconds(4)
+		seconds(1)
+		require.Greater(t, dumps, 90, name)
+		require.Equal(t, 1, shared.crowds.dumping)
+	}
+}
+
+// Where a dump takes too long none is made with the turn of all samples. Lists are the samples of listeners that share an address.
+func TestSamplesByLists(t *testing.T) {
+	s, now := &script{}, time.Unix(1_700_000_000, 0)
+	n := pairs(t, s, new(Shared), now)
+	n.fast.cost = func(fn func() error) (time.Duration, error) { return 200 * time.Millisecond, fn() }
+	list := func() {
+		now = now.Add(time.Second)
+		_, err := n.List(now)
+		require.NoError(t, err)
+	}
+	sample := func() Alarm {
+		now = now.Add(10 * time.Millisecond)
+		return n.Sample(now, 50*time.Millisecond, true)
+	}
+	list()
+	s.during = func(call string) { require.NotEqual(t, "Listeners", call) }
+	for range 10 {
+		require.Equal(t, Alarm{Lost: true}, sample(), "a list is wanted")
+	}
+	s.listeners[1].RecvQ = 6
+	s.drop(&s.listeners[1], 3)
+	list()
+	at := now
+	require.Equal(t, Alarm{Lost: true, Filled: true, Dropped: true}, sample())
+	require.Equal(t, Alarm{Lost: true}, sample())
+	list()
+	r := n.Readings()[0]
+	require.EqualValues(t, 6, r.Queue.Length)
+	require.Equal(t, now, r.Queue.At)
+	require.Equal(t, 50*time.Millisecond, r.Queue.FullFor)
+	require.Equal(t, []time.Time{at, at}, []time.Time{r.Moved, r.Full})
+	n.Books(func(b *losses.Books) {
+		dropped := uint64(0)
+		for _, a := range b.Accounts() {
+			dropped += b.Losses(a, true).DroppedPackets
+		}
+		require.EqualValues(t, 3, dropped)
+	})
+
+	s.listeners = s.listeners[2:]
+	list()
+	sample()
+	require.Equal(t, []bool{true, false}, []bool{n.Readings()[0].Closed, n.Readings()[1].Closed})
+	require.False(t, sample().Any())
 }
 
 // Whose packets are dropped, in a namespace with thousands of listeners, does not keep the samples of all others waiting: what was

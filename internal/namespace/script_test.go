@@ -341,6 +341,34 @@ func TestCalm(t *testing.T) {
 	}
 }
 
+// Where a listener comes each second the samples of a namespace whose queues are empty are no more than those of another.
+func TestCalmBesideNewListeners(t *testing.T) {
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	n, now := scripted(t, s)
+	come := func(i int) {
+		now = now.Add(time.Second)
+		s.listeners = []sockdiag.Listener{s.listeners[0], listening(9000+uint16(i), uint32(2+i))}
+		list, err := n.List(now)
+		require.NoError(t, err)
+		n.Watch(now, []Listening{
+			{ID: list[0].ID, Members: []sockdiag.Listener{list[0].Listener}},
+			{ID: list[1].ID, Members: []sockdiag.Listener{list[1].Listener}},
+		})
+	}
+	for i := range 30 {
+		come(i)
+		require.Equal(t, i >= 10, n.Sample(now, time.Second, false).Calm, i)
+	}
+	now = now.Add(calmAfter)
+	come(30)
+	require.False(t, n.Sample(now, time.Second, false).Calm)
+	s.listeners[0].RecvQ = 1
+	now = now.Add(2 * calmAfter)
+	n.Sample(now, time.Second, true)
+	come(31)
+	require.False(t, n.Sample(now, time.Second, false).Calm, "a client waits")
+}
+
 // While the kernel is asked nobody who wants to know what is known has to wait.
 func TestNothingIsLockedWhileTheKernelIsAsked(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}

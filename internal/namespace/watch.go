@@ -137,6 +137,9 @@ func (w *watch) drops() (sum uint64, known bool) {
 	return sum, true
 }
 
+// alone reports whether an exact request finds it: it shares its address with nobody.
+func (w *watch) alone() bool { return len(w.members) == 1 && !w.members[0].shadowed }
+
 func (w *watch) resetSeen() {
 	for i := range w.members {
 		w.members[i].seen, w.members[i].replied = false, false

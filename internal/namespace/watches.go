@@ -62,7 +62,7 @@ func (ws *watches) exact(listeners int) bool {
 		return false
 	}
 	for i := range ws.list {
-		if m := ws.list[i].members; len(m) != 1 || m[0].shadowed {
+		if !ws.list[i].alone() {
 			return false
 		}
 	}
