@@ -51,10 +51,10 @@ const expensive = time.Millisecond
 // reading is how all listeners are read: Kernel.Listeners, or apart.
 type reading func(restart func(), found func(*sockdiag.Listener) error) error
 
-// apart reads all listeners beside the samples, also those of this namespace, where a dump is expensive. It is for the
-// list alone: two would share what is dumped.
+// apart reads all listeners beside the samples, also those of this namespace, where a dump is expensive or none was made
+// yet. It is for the list alone: two would share what is dumped.
 func (n *Namespace) apart(restart func(), found func(*sockdiag.Listener) error) error {
-	if n.dump.cost < expensive {
+	if n.dump.cost > 0 && n.dump.cost < expensive {
 		return n.kernel.Listeners(restart, found)
 	}
 	n.shared.turn.Unlock()

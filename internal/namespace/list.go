@@ -112,6 +112,7 @@ func (n *Namespace) Watch(now time.Time, list []Listening) {
 	if n.watches.replace(now, next, n.stands, n.facts.migrates()) {
 		if now.Sub(n.came) > calmAfter { // else somebody comes all the time, and may be calm
 			n.active = now
+			n.watches.wake(now, false)
 		}
 		n.came = now
 	}

@@ -58,6 +58,7 @@ type fast struct {
 	owed bool                                      // drops have yet to be split
 
 	dumps    bool          // samples take dumps, or the splitting of drops does
+	calm     time.Time     // who was not active since is not asked for
 	skipped  bool          // a listener that is not closed was not asked for
 	gapLimit time.Duration // of the latest sample
 	listed   Alarm         // what a list has found that is a sample, too
@@ -109,11 +110,16 @@ func newSampler(id uint64, kernel Kernel, crowds *crowds, window time.Duration) 
 	return s
 }
 
-// sample asks for every watched listener, and splits the namespace's drops when
+// sample asks for every watched listener, where all have their turn, else for those that are not calm; and splits the namespace's drops when
 // a listener's own counter moved. It allocates nothing and writes no log line.
-func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
+func (s *sampler) sample(now time.Time, gapLimit time.Duration, all bool) Alarm {
 	if len(s.watches.list) == 0 {
 		s.takesDumps(false)
+		return Alarm{}
+	}
+	if s.fast.calm = now.Add(-calmAfter); all {
+		s.fast.calm = time.Time{}
+	} else if !s.fast.owed && !s.watches.anyActive(s.fast.calm) {
 		return Alarm{}
 	}
 	s.watches.resetSeen()
@@ -137,6 +143,11 @@ func (s *sampler) sample(now time.Time, gapLimit time.Duration) Alarm {
 	alarm.Failed = s.recover(err)
 	if alarm.Any() || s.watches.queued() {
 		s.active = now
+	}
+	if alarm.Failed {
+		s.mu.Lock()
+		s.watches.wake(now, true)
+		s.mu.Unlock()
 	}
 	return alarm
 }
@@ -166,7 +177,7 @@ func (s *sampler) takesDumps(dumps bool) {
 }
 
 func (s *sampler) ask(now time.Time, rests bool) (dumped bool, err error) {
-	if exact := s.watches.exact(s.dump.there); exact || rests {
+	if exact := s.watches.exact(s.dump.there, s.fast.calm); exact || rests {
 		if err := s.askEach(); err != nil {
 			return false, err
 		}
@@ -217,13 +228,13 @@ func (s *sampler) recover(err error) (failed bool) {
 	return true
 }
 
-// askEach asks for those that are alone.
+// askEach asks for those that are alone, and not calm where it is not their turn.
 func (s *sampler) askEach() error {
 	s.fast.asks, s.fast.asked = s.fast.asks[:0], s.fast.asked[:0]
 	for i := range s.watches.list {
 		w := &s.watches.list[i]
 		switch {
-		case w.closed():
+		case w.closed(), w.active.Before(s.fast.calm):
 		case !w.alone():
 			s.fast.skipped = true
 		default:
@@ -249,13 +260,13 @@ func (s *sampler) answered(i int, l *sockdiag.Listener, err error) {
 	}
 }
 
-// Sample makes a sample of every watched listener; of a calm namespace only where it
-// is its turn. It takes no lock that a reader of snapshots could hold.
+// Sample makes a sample of every watched listener; of those that are calm only where it
+// is the namespace's turn. It takes no lock that a reader of snapshots could hold.
 func (n *Namespace) Sample(now time.Time, gapLimit time.Duration, turn bool) (alarm Alarm) {
 	n.shared.turn.Lock()
 	defer n.shared.turn.Unlock()
 	if !n.closed && (turn || !calm(n.active, now)) {
-		alarm = n.sample(now, gapLimit)
+		alarm = n.sample(now, gapLimit, turn)
 	}
 	alarm.Calm = n.closed || calm(n.active, now)
 	return alarm

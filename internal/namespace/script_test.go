@@ -341,6 +341,61 @@ func TestCalm(t *testing.T) {
 	}
 }
 
+// Between the turns those are asked for whose queues are not empty, or have not been for long: of many others that come and go no dump is made.
+func TestBetweenTheTurns(t *testing.T) {
+	const others = 100
+	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}
+	for i := range others {
+		s.listeners = append(s.listeners, listening(9000+uint16(i), uint32(2+i)))
+	}
+	s.listeners[0].RecvQ = 1
+	n, now := scripted(t, s)
+	list, err := n.List(now)
+	require.NoError(t, err)
+	var watched []Listening
+	for _, l := range list {
+		watched = append(watched, Listening{ID: l.ID, Members: []sockdiag.Listener{l.Listener}})
+	}
+	n.Watch(now, watched)
+	asked, dumps := 0, 0
+	s.during = func(call string) {
+		switch call {
+		case "Lookup":
+			asked += len(n.fast.asks)
+		case "Listeners":
+			dumps++
+		}
+	}
+	sample := func(turn bool) (int, int) {
+		asked, dumps = 0, 0
+		now = now.Add(10 * time.Millisecond)
+		require.False(t, n.Sample(now, time.Second, turn).Calm)
+		return asked, dumps
+	}
+	of := func(asked, dumps int) []int { return []int{asked, dumps} }
+	require.Equal(t, []int{0, 1}, of(sample(true)))
+	require.Equal(t, []int{1, 0}, of(sample(false)), "the others came behind it")
+	s.listeners[50].RecvQ = 3
+	require.Equal(t, []int{1, 0}, of(sample(false)))
+	require.EqualValues(t, 0, n.Readings()[50].Queue.Length)
+	require.Equal(t, []int{0, 1}, of(sample(true)))
+	require.EqualValues(t, 3, n.Readings()[50].Queue.Length)
+	require.Equal(t, []int{2, 0}, of(sample(false)))
+	require.Equal(t, now, n.Readings()[50].Queue.At)
+	s.listeners[50].RecvQ = 0
+	sample(false)
+	now = now.Add(calmAfter)
+	sample(true)
+	require.Equal(t, []int{1, 0}, of(sample(false)))
+
+	s.fails = errors.New("no answer")
+	for range redialAfter {
+		require.Zero(t, s.redials)
+		require.True(t, n.Sample(now, time.Second, false).Failed)
+	}
+	require.Equal(t, 1, s.redials)
+}
+
 // Where a listener comes each second the samples of a namespace whose queues are empty are no more than those of another.
 func TestCalmBesideNewListeners(t *testing.T) {
 	s := &script{listeners: []sockdiag.Listener{listening(8080, 1)}}

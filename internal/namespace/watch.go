@@ -17,6 +17,7 @@ type watch struct {
 	moved   time.Time    // when its drop counter last moved
 	full    time.Time    // since when the queue is full, zero while it is not
 	stands  time.Time    // since when no sample found it empty, zero while it is
+	active  time.Time    // when a sample last found anything but an empty queue, or it came behind a pause
 	taken   uint64       // clients that were accepted from it between two samples: a lower bound
 }
 
@@ -77,7 +78,7 @@ func (w *watch) take(now time.Time) (moved bool) {
 		moved = w.members[i].take() || moved
 	}
 	if moved {
-		w.moved = now
+		w.moved, w.active = now, now
 		w.account.Moved(now)
 	}
 	return moved
@@ -102,6 +103,9 @@ func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
 		w.stands = time.Time{}
 	case w.stands.IsZero():
 		w.stands = now
+	}
+	if w.queue.Length > 0 {
+		w.active = now
 	}
 	if !last.At.IsZero() && len(w.members) == 1 && last.Length > w.queue.Length {
 		w.taken += uint64(last.Length - w.queue.Length) // sk_ack_backlog falls with accept(2) alone
@@ -209,7 +213,7 @@ func (w *watch) close(now time.Time) {
 func (w *watch) inherit(old *watch) {
 	if w.account == old.account {
 		w.queue, w.worst, w.moved, w.full = old.queue, min(old.worst, len(w.members)-1), old.moved, old.full
-		w.stands, w.taken = old.stands, old.taken
+		w.stands, w.taken, w.active = old.stands, old.taken, old.active
 	}
 }
 

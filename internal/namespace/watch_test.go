@@ -112,10 +112,10 @@ func TestExactRequestsOrDump(t *testing.T) {
 		for i := range ws.list {
 			ws.list[i].members = make([]member, 1)
 		}
-		require.Equal(t, tt.want, ws.exact(tt.there), "%d of %d", tt.watched, tt.there)
+		require.Equal(t, tt.want, ws.exact(tt.there, time.Time{}), "%d of %d", tt.watched, tt.there)
 	}
 	group := watches{list: []watch{{members: make([]member, 2)}}}
-	require.False(t, group.exact(0), "SO_REUSEPORT: an exact request finds one by hash")
+	require.False(t, group.exact(0, time.Time{}), "SO_REUSEPORT: an exact request finds one by hash")
 }
 
 // TestTaken: what a queue of one socket becomes shorter by was accepted; what

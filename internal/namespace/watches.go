@@ -55,18 +55,39 @@ func (ws *watches) queued() bool {
 	return false
 }
 
-// exact says that one request per listener will do: few listeners, and none
-// that shares its address, for which the kernel would pick a member by hash.
-func (ws *watches) exact(listeners int) bool {
-	if len(ws.list) > exactLimit+listeners/dumpPart {
-		return false
-	}
+// exact says that one request per listener that was active since will do: they are few, and none
+// shares its address, for which the kernel would pick a member by hash.
+func (ws *watches) exact(listeners int, since time.Time) bool {
+	active := 0
 	for i := range ws.list {
-		if !ws.list[i].alone() {
+		switch w := &ws.list[i]; {
+		case w.active.Before(since):
+		case !w.alone():
 			return false
+		default:
+			active++
 		}
 	}
-	return true
+	return active <= exactLimit+listeners/dumpPart
+}
+
+// wake has all, or those that are new, be asked for at each sample for a while.
+func (ws *watches) wake(now time.Time, all bool) {
+	for i := range ws.list {
+		if w := &ws.list[i]; all || w.active.IsZero() {
+			w.active = now
+		}
+	}
+}
+
+// anyActive reports whether one was active since.
+func (ws *watches) anyActive(since time.Time) bool {
+	for i := range ws.list {
+		if !ws.list[i].active.Before(since) {
+			return true
+		}
+	}
+	return false
 }
 
 // replace puts the watches of a new watchlist in the memberIndex of the previous ones. A
