@@ -30,8 +30,8 @@ type Clients struct {
 	// Clock is the present.
 	Clock func() time.Duration
 
-	waiting places                    // until they are asked for
-	doubted places                    // those of whose FIN their socket has not heard
+	waiting slots                     // until they are asked for
+	doubted slots                     // those of whose FIN their socket has not heard
 	counted map[ends]time.Duration    // when they were last seen
 	counts  map[netip.AddrPort]uint64 // by server
 }

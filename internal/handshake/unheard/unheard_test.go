@@ -161,7 +161,7 @@ func TestFloodHidesNoOthers(t *testing.T) {
 							l.fin(e)
 						}
 					}
-					require.LessOrEqual(t, len(l.waiting.taken), mostPlaces)
+					require.LessOrEqual(t, len(l.waiting.taken), mostSlots)
 				}
 				l.pass(200 * time.Millisecond)
 			}
@@ -170,13 +170,13 @@ func TestFloodHidesNoOthers(t *testing.T) {
 			for _, times := range l.asked {
 				all += times
 			}
-			require.LessOrEqual(t, all, 3*mostPlaces)
+			require.LessOrEqual(t, all, 3*mostSlots)
 			require.Empty(t, l.waiting.taken)
 		})
 	}
 }
 
-// Of a flood of addresses that are all others neither the first nor the last have all places.
+// Of a flood of addresses that are all others neither the first nor the last have all slots.
 func TestLotsAreDrawn(t *testing.T) {
 	l := newLab()
 	server := netip.MustParseAddrPort("10.0.0.1:8080")
@@ -192,7 +192,7 @@ func TestLotsAreDrawn(t *testing.T) {
 		for i := part.from; i < part.to; i++ {
 			asked += l.asked[endsOf(server, address(i, 1))]
 		}
-		require.InDelta(t, floods*mostPlaces/3, asked, floods*mostPlaces/15, "%v", part)
+		require.InDelta(t, floods*mostSlots/3, asked, floods*mostSlots/15, "%v", part)
 	}
 }
 
@@ -201,24 +201,24 @@ func TestUnheardByChurn(t *testing.T) {
 	l := newLab()
 	for round := range 300 {
 		for range 2 {
-			for i := range mostPlaces {
-				e := endsOf(address(i, 8080), address(round*mostPlaces+i, 7))
+			for i := range mostSlots {
+				e := endsOf(address(i, 8080), address(round*mostSlots+i, 7))
 				l.unheard[e] = true
 				l.fin(e)
 			}
 			l.pass(time.Second)
 			l.pass(time.Second)
 		}
-		require.LessOrEqual(t, len(l.doubted.taken), mostPlaces)
+		require.LessOrEqual(t, len(l.doubted.taken), mostSlots)
 		require.LessOrEqual(t, len(l.counted), mostCounted)
 		require.LessOrEqual(t, len(l.counts), mostServers)
 	}
 	all := uint64(0)
-	for i := range mostPlaces {
+	for i := range mostSlots {
 		all += l.Of(address(i, 8080), true)
 	}
 	require.Positive(t, all)
-	require.LessOrEqual(t, all, uint64(300*mostPlaces))
+	require.LessOrEqual(t, all, uint64(300*mostSlots))
 	require.Empty(t, l.counts)
 }
 

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// mostPlaces bounds what is kept at one time.
-	mostPlaces = 64
+	// mostSlots bounds what is kept at one time.
+	mostSlots = 64
 	// hostBytes are those of an IPv6 address that one host has (RFC 6177).
 	hostBytes = 8
 )
 
-// places are those of clients, of which strangers send as many as they like. Where all are taken, of the server's address that has most,
+// slots are those of clients, of which strangers send as many as they like. Where all are taken, of the server's address that has most,
 // and there of the client's address that has most, one goes, be it the newcomer: who has as many as others draws lots
-// with them, so that of the many forged addresses of a flood neither the first nor the last have all places.
-type places struct {
+// with them, so that of the many forged addresses of a flood neither the first nor the last have all slots.
+type slots struct {
 	seed  maphash.Seed // of the names, which nobody can foresee
-	taken []place
+	taken []slot
 }
 
-type place struct {
+type slot struct {
 	sighting
 	name, server, host     uint64 // its own, its server's, and its host's at that
 	ofItsServer, ofItsHost uint64 // how many are of the same
@@ -30,7 +30,7 @@ type place struct {
 }
 
 // find is the sighting of a client, nil for none.
-func (p *places) find(e *ends) *sighting {
+func (p *slots) find(e *ends) *sighting {
 	if i := p.at(e); i >= 0 {
 		return &p.taken[i].sighting
 	}
@@ -38,13 +38,13 @@ func (p *places) find(e *ends) *sighting {
 }
 
 // forget is of a client that may be there.
-func (p *places) forget(e *ends) {
+func (p *slots) forget(e *ends) {
 	if i := p.at(e); i >= 0 {
 		p.remove(i)
 	}
 }
 
-func (p *places) at(e *ends) int {
+func (p *slots) at(e *ends) int {
 	if len(p.taken) == 0 {
 		return -1
 	}
@@ -58,11 +58,11 @@ func (p *places) at(e *ends) int {
 }
 
 // add takes in a client that is not there.
-func (p *places) add(s *sighting) {
+func (p *slots) add(s *sighting) {
 	if p.taken == nil {
-		p.seed, p.taken = maphash.MakeSeed(), make([]place, 0, mostPlaces+1)
+		p.seed, p.taken = maphash.MakeSeed(), make([]slot, 0, mostSlots+1)
 	}
-	n := place{
+	n := slot{
 		sighting: *s, name: maphash.Comparable(p.seed, s.ends), server: maphash.Comparable(p.seed, s.server),
 		host: maphash.Comparable(p.seed, ends{s.server, end{addr: hostOf(s.client.addr)}}), lot: rand.Uint64N(1 << 32),
 	}
@@ -78,7 +78,7 @@ func (p *places) add(s *sighting) {
 	}
 	n.ofItsServer++
 	n.ofItsHost++
-	if p.taken = append(p.taken, n); len(p.taken) > mostPlaces {
+	if p.taken = append(p.taken, n); len(p.taken) > mostSlots {
 		p.remove(p.greediest())
 	}
 }
@@ -90,7 +90,7 @@ func hostOf(a packet.Addr) packet.Addr {
 	return a
 }
 
-func (p *places) greediest() (at int) {
+func (p *slots) greediest() (at int) {
 	most := uint64(0)
 	for i := range p.taken {
 		t := &p.taken[i]
@@ -101,7 +101,7 @@ func (p *places) greediest() (at int) {
 	return at
 }
 
-func (p *places) remove(at int) {
+func (p *slots) remove(at int) {
 	gone := &p.taken[at]
 	server, host := gone.server, gone.host
 	for i := range p.taken {
