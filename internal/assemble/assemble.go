@@ -138,6 +138,7 @@ func (s *State) setList(f *facts.View) {
 
 // judge gives every listener its verdict, once.
 func (d *draft) judge() {
+	d.missed()
 	nets := make(map[uint64]*model.NetNS, len(d.NetNS))
 	for i := range d.NetNS {
 		nets[d.NetNS[i].ID] = &d.NetNS[i]

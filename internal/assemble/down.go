@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -13,15 +14,15 @@ type expected struct {
 	port  uint16
 }
 
-// down adds the expected ports on which nothing listens, each with what its last
-// listener's clients lost, and who that was.
+// down adds the expected ports on which nothing listens, and those that may be missed, each with what its
+// last listener's clients lost, and who that was.
 func (d *draft) down() {
 	d.remember()
 	for _, t := range d.Targets {
 		if t.Up {
 			continue
 		}
-		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: true, Elsewhere: t.Elsewhere}
+		l := model.Listener{ID: model.ListenerID{NetNS: t.NetNS}, Port: t.Port, Expected: !t.Unasked, Elsewhere: t.Elsewhere}
 		if n := d.f.Namespace(t.NetNS); n != nil && n.Down[t.Port] != nil {
 			lost := *n.Down[t.Port]
 			lost.WorstCase = append(diagnosis.WorstCase(&lost, nil, n.Sysctl), diagnosis.SeenRefused)
@@ -36,6 +37,14 @@ func (d *draft) down() {
 		}
 		d.Listeners = append(d.Listeners, l)
 	}
+}
+
+// missed leaves out the ports that nobody asked for where nothing listens any more, but for those at
+// which clients are refused: a server may be gone for good.
+func (d *draft) missed() {
+	d.Listeners = slices.DeleteFunc(d.Listeners, func(l model.Listener) bool {
+		return !l.Listening() && !l.Expected && (l.Losses == nil || l.Losses.Clients == nil || l.Losses.Clients.Outcomes[model.ClientRefused] == 0)
+	})
 }
 
 // remember notes who listens on each expected port, and forgets the ports that are no

@@ -43,6 +43,27 @@ func TestWhoListenedBefore(t *testing.T) {
 	require.Empty(t, state.last, "of a port that nobody asks for any more")
 }
 
+// A port that nobody asked for is missed when clients are refused there, and not before.
+func TestMissed(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
+	missed := func() *draft {
+		target := model.Target{Port: 8080, NetNS: 1, Unasked: true}
+		f := &facts.View{Time: at, Watchlist: &facts.Watchlist{At: at, Targets: []model.Target{target}}, Namespaces: []facts.Namespace{{ID: 1, Counted: true, Down: map[uint16]*model.Losses{8080: {}}}}}
+		return compose(&State{last: map[expected]model.LastListener{{1, 8080}: {PID: 42, Comm: "java", Seen: at.Add(-2 * time.Second)}}}, f, Options{})
+	}
+	d := missed()
+	d.judge()
+	require.Empty(t, d.Snapshot.Listeners)
+
+	d = missed()
+	d.Listeners[0].Losses.Clients = &model.Clients{}
+	d.Listeners[0].Losses.Clients.Outcomes[model.ClientRefused] = 5
+	d.judge()
+	require.Len(t, d.Snapshot.Listeners, 1)
+	require.Equal(t, model.StatusDown, d.Snapshot.Listeners[0].Verdict.Status)
+	require.Equal(t, model.CauseNoListener, d.Snapshot.Listeners[0].Verdict.Cause)
+}
+
 // Whoever has connections of a port that is down is its server only if it was seen to listen there, or nobody was.
 func TestWhoDrains(t *testing.T) {
 	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)

@@ -79,9 +79,9 @@ func (j *judge) losingCause() model.Cause {
 			c = present
 		}
 	case model.CauseCPUSaturated:
-		// At the start of a burst the acceptor of a busy machine waits for a CPU, too. What drops now is
-		// the limit that was reached since, unless that is so because the busy threads lack a CPU.
-		if present := j.presentCause(); j.s.ConnectionsFull && j.s.DroppedFor(model.CauseMaxConnections) > 0 && present != model.CauseNone {
+		// At the start of a burst the acceptor of a busy machine waits for a CPU, too. Who found no room then would not
+		// find any now: the limit was reached since, unless that is so because the busy threads lack a CPU.
+		if present := j.presentCause(); j.s.ConnectionsFull && present != model.CauseNone {
 			c = present
 		}
 	}

@@ -11,7 +11,7 @@ func (j *judge) status() model.Status {
 	switch {
 	case j.s.OnlyElsewhere() && !j.s.RefusedHere():
 		return model.StatusWarning
-	case !j.s.Now.Listening() && j.s.Now.Expected:
+	case !j.s.Now.Listening():
 		return model.StatusDown
 	case j.s.Losses().DroppedPackets > 0 || j.s.ResetInQueue() > 0 || j.s.TurnsAway():
 		return model.StatusLosing

@@ -323,6 +323,18 @@ func scenariosStalls() []scenario {
 			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
 		},
 		{
+			name: "the same, and no packet was dropped since", before: tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 4*time.Second),
+			now:    tomcat(4, 10, 5).inService(4).waiting(6).queue(6, 5*time.Second).lost(model.CauseCPUSaturated, syn, 21),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
+		},
+		{
+			name: "the JVM stood still when a packet was dropped, and nobody has been accepted since", before: tomcat(200, 8192, 3).with(model.Idle, 2).queue(3, 2*time.Second).do(totals(0, 0, 0)),
+			now: tomcat(200, 8192, 3).with(model.Idle, 2).queue(4, 3*time.Second).do(totals(150*time.Millisecond, 0, 0)).lost(model.CauseJVMPause, syn, 1).do(func(l *model.Listener) {
+				l.AcceptQueue.NoAcceptFor = new(3 * time.Second)
+			}),
+			status: losing, chain: chainOf(acceptQueue),
+		},
+		{
 			name: "F4 a stop that fell between two snapshots", before: loaded(),
 			now: loaded().lost(model.CauseSlowAccept, syn, 210).do(func(l *model.Listener) {
 				l.AcceptQueue.Peak, l.AcceptQueue.PeakAge = new(101), 700*time.Millisecond

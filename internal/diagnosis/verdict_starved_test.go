@@ -141,6 +141,32 @@ func TestCPUBesideThreads(t *testing.T) {
 	}
 }
 
+// A JVM that collects most of the time, on as many CPUs as it uses: its collector's threads wait for one, and all others after each pause.
+func TestCollectionsWaitForACPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		used, collected time.Duration
+		cause           model.Cause
+	}{
+		"it has most of the CPUs":           {1700 * time.Millisecond, 600 * time.Millisecond, model.CauseJVMPause},
+		"others have them":                  {300 * time.Millisecond, 600 * time.Millisecond, model.CauseCPUSaturated},
+		"it does not stop for the heap":     {1700 * time.Millisecond, 100 * time.Millisecond, model.CauseCPUSaturated},
+		"it collects, and has all it wants": {1700 * time.Millisecond, 650 * time.Millisecond, model.CauseJVMPause},
+	} {
+		t.Run(name, func(t *testing.T) {
+			full := func(pause, waited, used, collected time.Duration) *model.Listener {
+				return tomcat(10, 200, 100).pool(10).inService(10).waiting(30).do(func(l *model.Listener) {
+					l.Process.SafepointTime, l.Process.RunDelay, l.Process.CPUUsed, l.Process.GCTime = &pause, &waited, &used, &collected
+				}).Listener
+			}
+			v := Judge(symptoms.Input{
+				Now: full(650*time.Millisecond, 1300*time.Millisecond, c.used, c.collected), Before: full(0, 0, 0, 0),
+				Elapsed: time.Second, Interval: time.Second, Sysctl: sysctls(),
+			}, reading.DefaultThresholds())
+			require.Equal(t, c.cause, v.Cause, v.Summary)
+		})
+	}
+}
+
 // A JVM of few busy threads that sleep, on a loaded machine: those that wait for a CPU
 // are its compilers.
 func TestHandlersThatSleepWaitForNoCPU(t *testing.T) {

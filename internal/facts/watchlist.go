@@ -104,8 +104,13 @@ func (w *Watchlist) Owners() map[hostproc.ProcessKey]*Watched {
 	return out
 }
 
-// OtherPorts are those that the process of a watched listener listens on besides.
+// OtherPorts are those that the process of a watched listener listens on besides; nil where none is known, and
+// somebody listens there of whom nothing is.
 func (w *Watchlist) OtherPorts(e *Watched) (out []uint16) {
+	unknown := func(l *Listening) bool { return l.Owner == nil && l.ID.NetNS == e.ID.NetNS }
+	if !slices.ContainsFunc(w.All, unknown) {
+		out = []uint16{}
+	}
 	for _, l := range w.All {
 		if l.Owner != nil && l.Owner.PID == e.Owner.PID && l.Port() != e.Port() {
 			out = append(out, l.Port())

@@ -1,13 +1,34 @@
 package facts
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/owner"
 )
+
+// Of a process that listens nowhere else that is known, unless somebody listens of whom nothing is.
+func TestOtherPorts(t *testing.T) {
+	at := func(port uint16, pid int) *Listening {
+		l := &Listening{ID: model.ListenerID{NetNS: 1, Address: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}}
+		if pid != 0 {
+			l.Owner = &owner.Process{PID: pid}
+		}
+		return l
+	}
+	one := at(8009, 42)
+	others := func(all ...*Listening) []uint16 {
+		return (&Watchlist{All: append(all, one)}).OtherPorts(&Watched{Listening: one})
+	}
+	require.Equal(t, []uint16{}, others())
+	require.Equal(t, []uint16{}, others(at(22, 1)))
+	require.Equal(t, []uint16{8080}, others(at(22, 1), at(8080, 42)))
+	require.Nil(t, others(at(22, 0)))
+}
 
 // A port that has been down for long hides no other's closing.
 func TestDown(t *testing.T) {

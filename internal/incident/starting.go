@@ -28,7 +28,7 @@ func (p *starting) observe(s *model.Snapshot) {
 		port := expected{l.ID.NetNS, l.Port}
 		first, known := p.since[port]
 		switch other, twice := now[port]; {
-		case l.Verdict.Status != model.StatusDown, twice && other.IsZero(), known && first.IsZero():
+		case l.Verdict.Status != model.StatusDown, !l.Expected, twice && other.IsZero(), known && first.IsZero():
 			now[port] = time.Time{}
 		case known:
 			now[port] = first

@@ -51,6 +51,9 @@ type Target struct {
 	Port  uint16
 	NetNS uint64
 	Up    bool
+	// Unasked: nobody asked for the port, but a server was watched there within the last hour. It
+	// is missed where clients are refused.
+	Unasked bool
 	// Refused are clients that met no listener on the port; nil where handshakes
 	// are not followed.
 	Refused *uint64

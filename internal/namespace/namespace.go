@@ -32,6 +32,8 @@ type Namespace struct {
 	Owner string
 	// Served are expected ports that have had a listener, for as long as it lives.
 	Served map[uint16]bool
+	// Seen are ports that nobody asked for, and when a server was last watched there.
+	Seen map[uint16]time.Time
 
 	shared  *Shared
 	walking sync.Mutex // held while the connections are walked, and when it is closed
@@ -42,7 +44,7 @@ type Namespace struct {
 // New follows a namespace. window is what losses and peaks span.
 func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *Namespace {
 	return &Namespace{
-		ID: id, Net: net, Served: make(map[uint16]bool),
+		ID: id, Net: net, Served: make(map[uint16]bool), Seen: make(map[uint16]time.Time),
 		shared: shared, sampler: newSampler(id, kernel, &shared.crowds, window),
 	}
 }

@@ -53,7 +53,7 @@ func newCatalogue() *catalogue {
 		"What the configuration file calls a port that is expected or watched: always 1. Has the file's labels, too; they are here and nowhere else; join on netns and port.",
 		"netns", "port")
 	c.refused = c.counter("tcpdiag_port_refused_clients_total",
-		"Clients that met no listener on an expected port; absent where handshakes are not followed.",
+		"Clients that met no listener on an expected port, or on one where a server was seen to listen within the last hour; absent where handshakes are not followed.",
 		"netns", "port")
 	c.droppedByCause = c.counter("tcpdiag_dropped_packets_total",
 		"Handshake packets that the kernel dropped at any listener of the agent, by cause, listeners that are gone included: tcpdiag_listener_dropped_packets_total with a series a cause instead of dozens a listener.",

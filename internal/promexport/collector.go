@@ -81,7 +81,9 @@ func (c *Collector) targets(e emitter, s *model.Snapshot) {
 			continue
 		}
 		seen[k] = true
-		e.value(c.catalogue.targetUp, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, truth(t.Up))
+		if !t.Unasked {
+			e.value(c.catalogue.targetUp, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, truth(t.Up))
+		}
 		known(e, c.catalogue.refused, labels{netnsLabel(t.NetNS), portLabel(t.Port)}, t.Refused)
 	}
 	clear(seen)

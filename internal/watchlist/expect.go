@@ -1,9 +1,11 @@
 package watchlist
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -33,9 +35,37 @@ func (r *Rules) Expected(all []*Candidate) (out []model.Target, notes []string) 
 				add(port)
 			}
 		}
+		if asked := len(out); r.everything(ns.ID) {
+			for _, port := range slices.Sorted(maps.Keys(ns.Seen)) {
+				add(port)
+			}
+			for i := range out[asked:] {
+				out[asked+i].Unasked = true
+			}
+		}
 	}
 	nowhere, notes := r.nowhere(all)
 	return append(out, nowhere...), notes
+}
+
+const (
+	// seenFor is for how long a port is known on which a server was watched that nobody asked for:
+	// as long as the totals of its listener are shown.
+	seenFor = time.Hour
+	// maxSeen bounds them in a namespace: those of the latest stay.
+	maxSeen = 16
+)
+
+// forgetSeen leaves no more of them than there may be.
+func forgetSeen(seen map[uint16]time.Time, now time.Time) {
+	maps.DeleteFunc(seen, func(_ uint16, at time.Time) bool { return now.Sub(at) >= seenFor })
+	if len(seen) <= maxSeen {
+		return
+	}
+	ports := slices.SortedFunc(maps.Keys(seen), func(a, b uint16) int { return cmp.Or(seen[b].Compare(seen[a]), cmp.Compare(a, b)) })
+	for _, port := range ports[maxSeen:] {
+		delete(seen, port)
+	}
 }
 
 // mayExpect reports whether a port's absence from a namespace would be a finding.

@@ -302,15 +302,25 @@ func (r *listing) watch(kept []*Candidate) {
 		if c.Expected() || r.opt.Remember && c.Discovered.Kind().Limits {
 			n.Served[c.Port()] = true
 		}
+		if r.rules.everything(n.ID) && serves(c) {
+			n.Seen[c.Port()] = r.At
+		}
 		lists[n.ID] = append(lists[n.ID], namespace.Listening{ID: c.ID, Members: c.Members})
 		r.watched = append(r.watched, c)
 		r.Watched = append(r.Watched, facts.Watched{Listening: &c.Listening, Expected: c.Expected(), Connector: c.Limits(r.opt.Limits).Apply(c.Discovered)})
 	}
 	for _, n := range r.Lister.Namespaces.All {
+		forgetSeen(n.Seen, r.At)
 		if !r.Silent[n.ID] && n.Open() {
 			n.Watch(r.At, lists[n.ID])
 		}
 	}
+}
+
+// serves reports whether a listener is a server's that clients will ask for when it has ended: one whose limits are
+// known, or a JVM's, which may end before it has been examined.
+func serves(c *Candidate) bool {
+	return c.Discovered.Kind().Limits || c.Owner != nil && c.Owner.Comm == javaComm
 }
 
 // retire takes over the totals of namespaces that are closed.

@@ -63,7 +63,7 @@ func (p *Namespaces) scope(o *Options, silent map[uint64]bool, oneShot bool) Sco
 	out := Scope{Namespace: p.homes, AllNamespaces: o.AllNamespaces, Hidden: p.Search.Hidden, OneShot: oneShot, Remember: o.Remember}
 	for _, n := range p.All {
 		out.Namespaces = append(out.Namespaces, ScopedNamespace{
-			ID: n.ID, General: n.General, Silent: silent[n.ID], Watches: n.Watches(), Served: n.Served,
+			ID: n.ID, General: n.General, Silent: silent[n.ID], Watches: n.Watches(), Served: n.Served, Seen: n.Seen,
 		})
 	}
 	return out

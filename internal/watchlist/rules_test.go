@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -198,6 +199,34 @@ func TestExpected(t *testing.T) {
 			require.Equal(t, tt.notes, notes)
 		})
 	}
+}
+
+// A port that nobody asked for, and on which a server was watched, is known for a while.
+func TestExpectedUnasked(t *testing.T) {
+	seen := func(s *Scope) { s.Namespaces[0].Seen = map[uint16]time.Time{8080: {}, 8081: {}} }
+	got, _ := rules(Select(nil, nil, false, nil), seen).Expected([]*Candidate{listener(home, 8081, 5)})
+	require.Equal(t, []model.Target{{Port: 8080, NetNS: home, Unasked: true}, {Port: 8081, NetNS: home, Up: true, Unasked: true}}, got)
+
+	both := func(s *Scope) { seen(s); s.Remember, s.Namespaces[0].Served = true, map[uint16]bool{8080: true} }
+	got, _ = rules(Select(nil, nil, false, nil), both).Expected(nil)
+	require.Equal(t, []model.Target{{Port: 8080, NetNS: home}, {Port: 8081, NetNS: home, Unasked: true}}, got, "one of them is expected")
+
+	got, _ = rules(Select([]uint16{8080}, nil, false, nil), seen).Expected(nil)
+	require.Equal(t, []model.Target{{Port: 8080, NetNS: home}}, got, "nothing else is to be watched any more")
+}
+
+func TestForgetSeen(t *testing.T) {
+	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
+	seen := map[uint16]time.Time{1: at.Add(-time.Hour), 2: at.Add(-59 * time.Minute)}
+	forgetSeen(seen, at)
+	require.Equal(t, map[uint16]time.Time{2: at.Add(-59 * time.Minute)}, seen)
+
+	for port := range uint16(100) {
+		seen[1000+port] = at.Add(time.Duration(port) * time.Second)
+	}
+	forgetSeen(seen, at)
+	require.Len(t, seen, maxSeen)
+	require.Contains(t, seen, uint16(1099), "the latest")
 }
 
 // A target's labels stand over those of all, and those of a port over those of

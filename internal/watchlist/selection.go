@@ -2,6 +2,7 @@ package watchlist
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -115,10 +116,11 @@ type Scope struct {
 // ScopedNamespace is one of them.
 type ScopedNamespace struct {
 	ID      uint64
-	General bool            // selectors without a process apply here
-	Silent  bool            // it did not answer: its listeners are those of the latest answer
-	Watches bool            // something in it is watched
-	Served  map[uint16]bool // expected ports that have had a listener
+	General bool                 // selectors without a process apply here
+	Silent  bool                 // it did not answer: its listeners are those of the latest answer
+	Watches bool                 // something in it is watched
+	Served  map[uint16]bool      // expected ports that have had a listener
+	Seen    map[uint16]time.Time // ports that nobody asked for, and when a server was last watched there
 }
 
 // Rules are what is selected, and where.

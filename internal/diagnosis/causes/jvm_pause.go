@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -22,7 +23,8 @@ func jvmPause() Cause {
 			},
 			refuted: []refutation[*evidence.Moment]{{withheldMost, func(m *evidence.Moment) bool { return !m.Stopped() && m.Throttled(evidence.Most) }}},
 		},
-		rests: rests(evidence.StrengthProcess),
+		dropped: []refutation[*symptoms.Symptoms]{{"nobody has been accepted for five times as long as it stood still", standsBeyond}},
+		rests:   rests(evidence.StrengthProcess),
 		around: rule[reading.Pair]{
 			holds: func(p reading.Pair) Certainty {
 				return max(When(p.Either(reading.Stopped) || p.PausedMost(), Surely), When(p.Paused(), Possibly))
@@ -55,6 +57,12 @@ func jvmPause() Cause {
 			Otherwise: "the limit that is reached",
 		},
 	}
+}
+
+// standsBeyond: whatever keeps clients in the accept queue, it is not that pause, which is over.
+func standsBeyond(s *symptoms.Symptoms) bool {
+	stands := s.NothingAccepted()
+	return stands >= time.Second && !s.Either(reading.Stopped) && 5*s.Pause() <= stands
 }
 
 // withheldMost: a throttled JVM takes as long to get to a safepoint.

@@ -12,7 +12,7 @@ import (
 func noListener() Cause {
 	return Cause{
 		Name:    model.CauseNoListener,
-		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(!s.Now.Listening() && s.Now.Expected, Surely) }},
+		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(!s.Now.Listening(), Surely) }},
 		Because: becauseNothing,
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			return words.Join(phrase.Sprintf("no LISTEN socket on port %v", s.Now.Port), words.DrainingFact(s), words.ElsewhereFact(s), words.ResetNumbers(s))
@@ -34,13 +34,13 @@ func noListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "nothing listens on an expected port",
-			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file).",
+			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file); or on one where a server listened within the last hour, and clients are refused there.",
 			Clients:   "Connection refused.",
 			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning while no client is refused here. A process that still has established connections of the port is named, too (`draining` in the JSON): it has closed its listener, as in a graceful shutdown, and serves those whom it has.",
 			Change:    "Where it shuts down: take the instance out of the load balancer first, wait until no new connections come, then stop it (Kubernetes: a `preStop` hook that sleeps 10 s).",
 			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
-			Holds:     "no LISTEN socket on an expected port",
-			Otherwise: "nothing: a port that nobody asked for may be closed",
+			Holds:     "no LISTEN socket on an expected port; or on one that an agent saw a server listen on within the last hour, and clients were refused there",
+			Otherwise: "nothing: a port that nobody asks for may be closed",
 		},
 	}
 }

@@ -87,10 +87,20 @@ func (p Pair) ShortOfCPU() bool {
 			return false // its compilers and collectors wait, not the handlers
 		}
 	}
-	if p.Paused() { // it waits for those that have to get to the safepoint first
+	if p.Paused() && !p.collects() { // it waits for those that have to get to the safepoint first
 		need = 2 * p.T.RunDelay
 	}
 	return p.Fraction(RunDelay) >= need
+}
+
+// collects means that the pauses were for collections, for the greater part, and the process ran for longer than it waited for
+// a CPU: who waited were its collector's threads, and all the others at once after each pause.
+func (p Pair) collects() bool {
+	pause, _ := p.total(safepointTime)
+	collected, counted := p.total(func(pr *model.Process) *time.Duration { return pr.GCTime })
+	used, known := p.total(CPUUsed)
+	waited, _ := p.total(RunDelay)
+	return counted && known && pause > 0 && collected >= pause/2 && used > waited
 }
 
 // BusyElsewhere reports whether several threads have a request, and most of them do not wait for a CPU: what
