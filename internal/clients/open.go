@@ -24,13 +24,13 @@ import (
 
 // NewOpener opens taps on this machine, whose processes proc shows at mount.
 func NewOpener(mount string, proc hostproc.FS) Opener {
-	shared := room.NewShared()
+	shared, dumps := room.NewShared(), new(atomic.Int32)
 	return func(w Where) (Tap, error) {
 		ns, err := enter(mount, w)
 		if err != nil {
 			return nil, err
 		}
-		t := &namespaceTap{ns: ns, proc: proc, shared: shared}
+		t := &namespaceTap{ns: ns, proc: proc, shared: shared, dumps: dumps}
 		t.listened.Store(&w.Listened)
 		if err := t.open(w); err != nil {
 			return nil, errors.Join(err, t.release())
@@ -79,6 +79,8 @@ type namespaceTap struct {
 	asking  sync.Mutex
 	sockets *sockdiag.Conn // nil before it is needed
 	next    time.Time      // when the listeners may be asked for again
+	costly  bool           // the latest dump of them was
+	dumps   *atomic.Int32  // namespaces of which that is so
 	alone   bool           // as last known
 	closed  bool
 }
@@ -184,9 +186,10 @@ func (t *namespaceTap) Alone() bool {
 }
 
 const (
-	// expensive is a dump of some ten thousand listeners, listenRest how much longer than one took the next one waits: a snapshot of all
-	// namespaces waits for it.
+	// expensive are dumps of some ten thousand listeners, of one namespace or of many with costly ones; listenRest is how much longer than
+	// they took the next one waits: a snapshot of all namespaces waits for them.
 	expensive  = 5 * time.Millisecond
+	costly     = expensive / 50
 	listenRest = 20
 )
 
@@ -202,10 +205,26 @@ func (t *namespaceTap) listening(fn func(*sockdiag.Listener) error) error {
 		return errRests
 	}
 	cost, err := cputime.Of(func() error { return t.sockets.Listeners(fn) })
-	if cost >= expensive {
-		t.next = time.Now().Add(listenRest * cost)
-	}
+	t.spent(time.Now(), cost)
 	return err
+}
+
+// spent has the next dump wait where those of all namespaces together are expensive.
+func (t *namespaceTap) spent(now time.Time, cost time.Duration) {
+	t.setCostly(cost >= costly)
+	if all := cost * time.Duration(t.dumps.Load()); all >= expensive {
+		t.next = now.Add(listenRest * all)
+	}
+}
+
+func (t *namespaceTap) setCostly(is bool) {
+	switch {
+	case is && !t.costly:
+		t.dumps.Add(1)
+	case t.costly && !is:
+		t.dumps.Add(-1)
+	}
+	t.costly = is
 }
 
 var errNoSockets = errors.New("clients: the kernel cannot be asked for sockets")
@@ -292,6 +311,7 @@ func (t *namespaceTap) release() error {
 	if t.closed = true; t.sockets != nil {
 		_ = t.sockets.Close()
 	}
+	t.setCostly(false)
 	t.asking.Unlock()
 	var errs []error
 	if t.listen != nil {

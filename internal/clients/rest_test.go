@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,37 @@ func TestListenersAreAskedForLessOften(t *testing.T) {
 		require.ErrorIs(t, err, errRests)
 		require.Nil(t, of)
 	}
+}
+
+// Those of many namespaces together take no more of the time than those of one.
+func TestListenersOfManyNamespaces(t *testing.T) {
+	const namespaces, cost = 60, 2 * time.Millisecond
+	dumps, now := new(atomic.Int32), time.Unix(1_700_000_000, 0)
+	var all []*namespaceTap
+	for range namespaces {
+		all = append(all, &namespaceTap{dumps: dumps})
+	}
+	all[0].spent(now, cost)
+	require.Zero(t, all[0].next, "one is cheap")
+	made := 0
+	for end := now.Add(20 * time.Second); now.Before(end); now = now.Add(100 * time.Millisecond) {
+		for _, tap := range all {
+			if !now.Before(tap.next) {
+				tap.spent(now, cost)
+				made++
+			}
+		}
+	}
+	require.Less(t, time.Duration(made)*cost, 20*time.Second/listenRest*3/2)
+	require.Greater(t, made, namespaces)
+	for _, tap := range all[1:] {
+		tap.setCostly(false)
+	}
+	all[0].next = time.Time{}
+	all[0].spent(now, cost)
+	require.Zero(t, all[0].next)
+	all[0].spent(now, costly/2)
+	require.Zero(t, dumps.Load())
 }
 
 // A snapshot in the making may still hold a tap that is closed meanwhile.

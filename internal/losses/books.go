@@ -81,7 +81,7 @@ func (b *Books) Checkpoint(at time.Time, counters model.Counters) {
 		earlier = b.history.last().counters
 	}
 	b.history.add(Checkpoint{
-		Number: b.number, At: at, counters: pack(counters, earlier), Unattributed: b.unattributed, Unwatched: b.unwatched,
+		Number: b.number, At: at, counters: pack(counters, earlier, b.history.lists() >= mostLists), Unattributed: b.unattributed, Unwatched: b.unwatched,
 	}, b.window)
 	for _, a := range b.accounts {
 		a.ledger.close(b.number, b.history.first().Number)

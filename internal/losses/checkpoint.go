@@ -28,6 +28,20 @@ func (h *history) add(c Checkpoint, window time.Duration) {
 	h.past = slices.Delete(h.past, 0, first)
 }
 
+// mostLists is how many lists of names the checkpoints have at most, but for one: who administers a namespace names the rules of its netfilter,
+// and may give others each second.
+const mostLists = 8
+
+// lists is how many they have.
+func (h *history) lists() (n int) {
+	for i := range h.past {
+		if i == 0 || !h.past[i].counters.shares(&h.past[i-1].counters) {
+			n++
+		}
+	}
+	return n
+}
+
 func (h *history) first() Checkpoint { return h.past[0] }
 
 func (h *history) last() Checkpoint { return h.past[len(h.past)-1] }

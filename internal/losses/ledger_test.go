@@ -2,6 +2,7 @@ package losses
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 	"time"
 
@@ -152,14 +153,14 @@ func TestLedgerBurst(t *testing.T) {
 // them differs from the one before, and the names are kept once.
 func TestPacked(t *testing.T) {
 	first := model.Counters{"ListenDrops": 3, "EstabResets": 0}
-	a := pack(first, packed{})
+	a := pack(first, packed{}, false)
 	require.Equal(t, first, a.unpack())
 	second := model.Counters{"ListenDrops": 4, "EstabResets": 1}
-	b := pack(second, a)
+	b := pack(second, a, false)
 	require.Equal(t, second, b.unpack())
 	require.Same(t, &a.names[0], &b.names[0])
 	other := model.Counters{"ListenDrops": 5, "OutRsts": 2}
-	require.Equal(t, other, pack(other, b).unpack())
+	require.Equal(t, other, pack(other, b, false).unpack())
 	require.Equal(t, model.Counters{}, packed{}.unpack())
 	require.Equal(t, first, a.unpack())
 }
@@ -180,4 +181,33 @@ func TestAllot(t *testing.T) {
 	} {
 		require.Equal(t, tt.want, Allot(tt.total, tt.wanted, cmp.Compare), "%d for %v", tt.total, tt.wanted)
 	}
+}
+
+// Who administers a network namespace gives names to the rules of its netfilter, as often as he likes: few lists of them are kept, and
+// what was known before counts on.
+func TestNamesByChurn(t *testing.T) {
+	b := NewBooks(time.Minute)
+	at := time.Unix(1_700_000_000, 0)
+	for n := range uint64(600) {
+		at = at.Add(time.Second)
+		c := model.Counters{"OutRsts": n, model.RulesRead: n, model.RefusedMissed: 0, "refused 127.0.0.1:8080": n}
+		for i := range uint64(64) {
+			c[fmt.Sprintf("nft inet filter input handle %d drop", 64*n+i)] = 5
+		}
+		b.Checkpoint(at, c)
+		require.LessOrEqual(t, b.history.lists(), mostLists+1)
+		last := b.history.last().counters
+		require.LessOrEqual(t, len(last.names), len(c))
+	}
+	d := b.Window().Delta
+	require.EqualValues(t, 60, d["OutRsts"])
+	require.EqualValues(t, 60, d["refused 127.0.0.1:8080"])
+	known := b.history.last().counters.names
+	for range 2 * 60 {
+		at = at.Add(time.Second)
+		b.Checkpoint(at, model.Counters{"OutRsts": 600, model.RulesRead: 600, "nft inet filter input handle 9 drop": 7})
+	}
+	require.Equal(t, 1, b.history.lists())
+	require.NotEqual(t, known, b.history.last().counters.names)
+	require.EqualValues(t, 7, b.history.last().counters.unpack()["nft inet filter input handle 9 drop"])
 }

@@ -15,16 +15,27 @@ type packed struct {
 	values []uint64
 }
 
-// pack stores counters; it shares the names of earlier ones where they are the same.
-func pack(c model.Counters, earlier packed) packed {
-	p := packed{names: earlier.names, values: make([]uint64, len(c))}
-	if !p.fits(c) {
+// pack stores counters; it shares the names of earlier ones where they are the same, or are to be kept: then those that are new
+// are left out, and those that are gone stay as they were.
+func pack(c model.Counters, earlier packed, keep bool) packed {
+	p := packed{names: earlier.names}
+	if !keep && !p.fits(c) {
 		p.names = slices.Sorted(maps.Keys(c))
 	}
+	p.values = make([]uint64, len(p.names))
 	for i, name := range p.names {
-		p.values[i] = c[name]
+		v, ok := c[name]
+		if !ok {
+			v = earlier.values[i]
+		}
+		p.values[i] = v
 	}
 	return p
+}
+
+// shares reports whether the names are the same in memory.
+func (p *packed) shares(other *packed) bool {
+	return len(p.names) == len(other.names) && (len(p.names) == 0 || &p.names[0] == &other.names[0])
 }
 
 // fits reports whether the names are those of the counters.
