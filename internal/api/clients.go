@@ -15,6 +15,7 @@ type Clients struct {
 	GaveUpUnreached uint64  `json:"gave_up_unreached,omitempty"` // of these: were sent SYN-ACKs, which did not reach them
 	ResetInAnswer   uint64  `json:"reset_in_answer,omitempty"`   // let in, and reset by the server when they had not acknowledged all that it had sent
 	Alerted         uint64  `json:"alerted,omitempty"`           // let in, and the server ended the connection behind 7 bytes, the length of a TLS alert: with TLS, their handshake failed
+	TLSEnded        uint64  `json:"tls_ended,omitempty"`         // let in, and ended a TLS handshake themselves when they had the server's answer: mostly they do not trust its certificate
 	Unheard         uint64  `json:"unheard,omitempty"`           // connected, and something in front of their sockets dropped what they sent, or rejected it
 	Stalled         *uint64 `json:"stalled,omitempty"`           // believed that it was connected, and left without having been let in
 	Refused         *uint64 `json:"refused,omitempty"`           // nothing listened
@@ -113,7 +114,7 @@ func newClients(l *model.Losses) *Clients {
 		ObservedSeconds: c.Observed.Seconds(),
 		Untracked:       c.Untracked,
 		Waiting:         c.Waiting, Settling: c.Settling, Stalling: c.Stalling,
-		Unreached: c.Unreached, GaveUpUnreached: c.GaveUpUnreached, ResetInAnswer: c.ResetInAnswer, Alerted: c.Alerted, Unheard: c.Unheard,
+		Unreached: c.Unreached, GaveUpUnreached: c.GaveUpUnreached, ResetInAnswer: c.ResetInAnswer, Alerted: c.Alerted, TLSEnded: c.TLSEnded, Unheard: c.Unheard,
 		Estimated:   c.Estimated,
 		PacketsLost: c.PacketsLost,
 	}

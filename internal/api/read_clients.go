@@ -14,7 +14,7 @@ func (c *Clients) model() *model.Clients {
 		Observed: period(c.ObservedSeconds), Waiting: c.Waiting, Settling: c.Settling, Stalling: c.Stalling,
 		Unreached: c.Unreached, Estimated: c.Estimated, PacketsLost: c.PacketsLost,
 	}
-	out.Unheard, out.Alerted = c.Unheard, c.Alerted
+	out.Unheard, out.Alerted, out.TLSEnded = c.Unheard, c.Alerted, c.TLSEnded
 	out.Untracked, out.GaveUpUnreached, out.ResetInAnswer, out.LetInLate, out.LetIn = c.Untracked, c.GaveUpUnreached, c.ResetInAnswer, c.LetInLate, counted(c.LetIn)
 	for o, n := range map[model.ClientOutcome]*uint64{
 		model.ClientConnected: c.Connected, model.ClientDelayed: c.Delayed, model.ClientGaveUp: c.GaveUp,

@@ -245,7 +245,7 @@ func (a *account) state(e *outcome.Endpoint) {
 func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate, t.GaveUpUnreached, t.ResetInAnswer = e.LetIn, e.LetInLate, e.GaveUpUnreached, e.ResetInAnswer
-	t.Unheard, t.Alerted = e.Unheard, e.Alerted
+	t.Unheard, t.Alerted, t.TLSEnded = e.Unheard, e.Alerted, e.TLSEnded
 	t.Begun = uint64(e.Open())
 	for _, n := range e.Clients {
 		t.Begun += n

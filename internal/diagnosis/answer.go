@@ -54,6 +54,9 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.Unheard() > 0 && j.onlyStands(v) && j.whoWaits() == "" {
 			return phrase.Sprintf("What at least %s sent came to this host, and not to the server.", phrase.Count(j.s.Unheard(), "client"))
 		}
+		if n, _ := j.s.TLSEnded(); n > 0 && j.onlyStands(v) && j.whoWaits() == "" {
+			return phrase.Sprintf("The TLS handshake of at least %s failed.", phrase.Count(n, "client"))
+		}
 		if j.s.LeftInside() && j.onlyStands(v) && j.whoWaits() == "" {
 			return phrase.Sprintf("At least %s left before the end of their answers.", phrase.Count(reading.Left(j.s.Now), "client"))
 		}
@@ -182,7 +185,7 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+	case j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"

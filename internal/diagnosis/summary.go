@@ -235,6 +235,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.Unacknowledged(j.s))
 	case j.s.Unheard() > 0:
 		s = phrase.Capital(words.Unheard(j.s))
+	case j.s.TLSFails():
+		s = phrase.Capital(words.TLSEnded(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
 	case j.s.RequestsStand():

@@ -107,6 +107,15 @@ func alerted(n, of, checks uint64) func(*model.Listener) {
 	}
 }
 
+// tlsEnded are clients, of which some ended their TLS handshake when they had the server's answer.
+func tlsEnded(n, of, checks uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		c := l.Losses.Clients
+		c.TLSEnded, c.LetIn, c.Outcomes[model.ClientConnected] = n, of, of
+		c.Answers = model.ClientAnswers{Checks: checks}
+	}
+}
+
 // closedByServer is how many of the unanswered were closed by the server.
 func closedByServer(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.Answers.Closed = n }
@@ -1033,6 +1042,36 @@ func scenariosClaims() []scenario {
 		{
 			name: "answers of 7 bytes where TLS is not spoken", status: ok, notCodes: []string{"server_resets"},
 			now: fresh().do(answers(12, 0)).do(alerted(12, 12, 0)).do(func(l *model.Listener) { l.Connector.TLS = false }), before: fresh(), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "no client trusts the server's certificate", status: warning, codes: []string{"tls_ended"},
+			now: fresh().do(answers(0, 0)).do(overTLS).do(tlsEnded(12, 12, 0)), before: fresh().do(overTLS), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "one of three does not, beside checks of the port", status: warning, codes: []string{"tls_ended"},
+			now: fresh().do(answers(0, 0)).do(overTLS).do(tlsEnded(4, 32, 20)), before: fresh().do(overTLS), change: moved("PassiveOpens", 32),
+		},
+		{
+			name: "no client trusts the certificate of a server that is no Tomcat", status: warning, codes: []string{"tls_ended"},
+			now: fresh().do(answers(0, 0)).do(haproxy).do(tlsEnded(12, 12, 0)), before: fresh().do(haproxy), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "clients ask for TLS on a port without it", status: warning, codes: []string{"tls_ended"},
+			now: fresh().do(answers(12, 0)).do(tlsEnded(12, 12, 0)), before: fresh(), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "and do not read the whole answer, on this machine", status: warning, codes: []string{"tls_ended"}, notCodes: []string{"server_resets", "closed_unread"},
+			now: fresh().do(answers(12, 0)).do(tlsEnded(12, 12, 0)), before: fresh(), change: func(e *symptoms.Input) {
+				e.Delta = map[string]uint64{"PassiveOpens": 12, "TCPAbortOnClose": 12, "EstabResets": 12, "OutRsts": 12}
+			},
+		},
+		{
+			name: "six of forty clients do not trust the certificate", status: ok, notCodes: []string{"tls_ended"},
+			now: fresh().do(answers(0, 0)).do(overTLS).do(tlsEnded(6, 40, 0)), before: fresh().do(overTLS), change: moved("PassiveOpens", 40),
+		},
+		{
+			name: "two clients look at the certificate, and nobody else comes", status: ok, notCodes: []string{"tls_ended"},
+			now: fresh().do(answers(0, 0)).do(overTLS).do(tlsEnded(2, 2, 0)), before: fresh().do(overTLS), change: moved("PassiveOpens", 2),
 		},
 		{
 			name: "answers to clients on this machine that have left are reset by its kernel", status: ok, notCodes: []string{"server_resets"},

@@ -127,6 +127,8 @@ type ClientTotals struct {
 	ResetInAnswer uint64
 	// Alerted clients had sent something, and the server ended the connection behind 7 bytes, the length of a TLS alert.
 	Alerted uint64
+	// TLSEnded clients began a TLS handshake, had the server's answer, and ended the connection before their part of it was done.
+	TLSEnded uint64
 	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
 	Unheard   uint64
 	Answers   ClientAnswers
@@ -205,6 +207,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.Unheard = less(t.Unheard, before.Unheard)
 	t.ResetInAnswer = less(t.ResetInAnswer, before.ResetInAnswer)
 	t.Alerted = less(t.Alerted, before.Alerted)
+	t.TLSEnded = less(t.TLSEnded, before.TLSEnded)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
 	t.Untracked = less(t.Untracked, before.Untracked)
@@ -233,6 +236,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.Unheard += other.Unheard
 	t.ResetInAnswer += other.ResetInAnswer
 	t.Alerted += other.Alerted
+	t.TLSEnded += other.TLSEnded
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)
 	t.Untracked += other.Untracked

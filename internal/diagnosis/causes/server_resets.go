@@ -173,10 +173,10 @@ func ResetPhrase(s *symptoms.Symptoms) string {
 		return text
 	}
 	if n == 0 && s.ClosedByEither() {
-		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
+		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.UnreadCloses(), "connection"), phrase.Verb(s.UnreadCloses(), "was", "were"))
 	}
 	if n == 0 {
-		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.Delta["TCPAbortOnClose"], "connection"), phrase.Verb(s.Delta["TCPAbortOnClose"], "was", "were"))
+		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.UnreadCloses(), "connection"), phrase.Verb(s.UnreadCloses(), "was", "were"))
 	}
 	text := phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(s.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
 	if k := s.Delta["TCPAbortOnClose"]; k > 0 {

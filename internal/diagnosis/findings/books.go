@@ -220,6 +220,14 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "tls_ended", Title: "clients end their TLS handshakes",
+			Seen:    "Three clients at least, and a fifth of those that sent something, began with a ClientHello, had more than an alert from the server, and ended the connection within ten seconds without the rest of their handshake. Seen by their segments (CAP_NET_RAW); of a ClientHello the first byte is read, and of other records none.",
+			Clients: "curl: error 60, certificate problem; Java: PKIX path building failed, or No subject alternative names; Go: failed to verify certificate. On a port without TLS: wrong version number, Unsupported or unrecognized SSL message.",
+			Check:   "`openssl s_client -connect NAME:PORT -servername NAME -verify_return_error -verify_hostname NAME` from a client's host; what the server's certificate is for, and until when.",
+			Change:  "The certificate, or the chain that is sent with it; or the authorities that the clients trust. On a port without TLS: the scheme of the address, or `server.ssl`, `SSLEnabled`.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "forgotten_connections", Title: "something in between no longer knows clients' connections",
 			Seen:    "Of the connections that the server has ended lately three at least, and a fifth, are in FIN_WAIT1, their FIN repeated for five seconds and longer, in two readings, while others of the same addresses are heard of. Hosts that share an address, of which many are gone, look the same. Before the server ends connections nothing is seen here, nor what is lost in between.",
 			Clients: "The next request on an idle connection has no answer: a firewall, NAT or load balancer has forgotten it.",

@@ -23,7 +23,7 @@ func OfKernel(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
-	if n := s.Delta["TCPAbortOnClose"]; n > 0 && s.Now.Listening() && s.ResetByServer() == 0 && !s.ClosedUnread() {
+	if n := s.UnreadCloses(); n > 0 && s.Now.Listening() && s.ResetByServer() == 0 && !s.ClosedUnread() {
 		out = append(out, model.Finding{
 			Code: "closed_unread", Severity: model.SeverityWarning,
 			Evidence: phrase.Sprintf("%s of this network namespace %s closed%s with bytes that nobody had read (TCPAbortOnClose): the other end was reset. Whether it was this server's is not known: a client here that does not read its answer counts, too.", phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"), words.InInterval(s)),

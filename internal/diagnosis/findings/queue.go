@@ -79,6 +79,18 @@ func unheard(s *symptoms.Symptoms, add adder) {
 		"A rule of this network namespace does, as one for what is of no connection that is tracked (ct state invalid): connection tracking may have forgotten connections while they were idle. Look at its rules; let nf_conntrack_tcp_timeout_established be longer than idle connections are kept, or end these before ("+advice.KeepAliveSetting().Name(s.Now)+").")
 }
 
+// tlsEnded says that clients end their TLS handshakes.
+func tlsEnded(s *symptoms.Symptoms, add adder) {
+	if !s.TLSFails() {
+		return
+	}
+	advice := "It is expired, for another name, self-signed, of an authority that they do not know, or sent without its intermediate certificates: openssl s_client -connect NAME:PORT -servername NAME -verify_return_error -verify_hostname NAME from a client's host says which. Or they do not take the version of TLS that the server chose. More threads or connections do not help."
+	if s.OnPlainPort() {
+		advice = "They ask by https:// for what is served by http://, or a balancer has TLS towards its backends: change either, or give the connector TLS. More threads or connections do not help."
+	}
+	add("tls_ended", model.SeverityWarning, phrase.Capital(words.TLSEnded(s))+".", advice)
+}
+
 // forgotten says that something in between no longer knows connections.
 func forgotten(s *symptoms.Symptoms, add adder) {
 	if !s.Forgotten() {

@@ -37,6 +37,7 @@ func OfStages(s *symptoms.Symptoms, v model.Verdict, advice func(model.Cause) st
 	unacknowledged(s, add)
 	leftInside(s, add)
 	unheard(s, add)
+	tlsEnded(s, add)
 	forgotten(s, add)
 	notObservable(s, add)
 	processFindings(s, v, add)

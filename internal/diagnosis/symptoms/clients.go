@@ -461,10 +461,18 @@ func (s *Symptoms) ResetMayHaveFilled() bool {
 	return n >= leftLeast && known && reading.ConnectionLimit(s.Now) == reading.LimitKnown && n+uint64(held) >= uint64(s.Now.Connector.MaxConnections.Value)
 }
 
+// UnreadCloses are connections that were closed with bytes that nobody had read, but for those of clients on this machine that
+// ended their TLS handshake: they may leave the rest of the server's answer.
+func (s *Symptoms) UnreadCloses() uint64 {
+	n := s.Delta["TCPAbortOnClose"]
+	ended, _ := s.TLSEnded()
+	return n - min(n, ended)
+}
+
 // ClosedUnread means that a fifth of the connections that came were closed with bytes that nobody had
 // read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
 func (s *Symptoms) ClosedUnread() bool {
-	n := s.Delta["TCPAbortOnClose"]
+	n := s.UnreadCloses()
 	return s.Now.Listening() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
 }
 
@@ -524,12 +532,36 @@ func (s *Symptoms) Alerted() (n, of uint64) {
 	if c == nil || k == nil || !k.TLS || !s.Now.Listening() {
 		return 0, 0
 	}
-	of = max(c.LetIn-min(c.LetIn, c.Answers.Checks), c.Alerted)
-	if c.Alerted < leftLeast || alertedPart*c.Alerted < of {
+	return ofTalking(c, c.Alerted)
+}
+
+// TLSEnded is how many clients ended their TLS handshake when they had the server's answer, and of how many that sent something,
+// where they are a fifth of these.
+func (s *Symptoms) TLSEnded() (n, of uint64) {
+	c := s.Clients()
+	if c == nil || !s.Now.Listening() {
 		return 0, 0
 	}
-	return c.Alerted, of
+	return ofTalking(c, c.TLSEnded)
 }
+
+// ofTalking is n, and of how many clients that sent something, where they are a fifth of these.
+func ofTalking(c *model.Clients, n uint64) (part, of uint64) {
+	of = max(c.LetIn-min(c.LetIn, c.Answers.Checks), n)
+	if n < leftLeast || alertedPart*n < of {
+		return 0, 0
+	}
+	return n, of
+}
+
+// TLSFails means that they are enough to be said.
+func (s *Symptoms) TLSFails() bool {
+	n, _ := s.TLSEnded()
+	return n > 0
+}
+
+// OnPlainPort means that these clients ask for TLS where, by the settings, the server speaks none.
+func (s *Symptoms) OnPlainPort() bool { return reading.IsTomcat(s.Now) && !s.Now.Connector.TLS }
 
 // alertedPart: one of as many clients whose handshake fails is too many. Scanners of ports are fewer.
 const alertedPart = 5

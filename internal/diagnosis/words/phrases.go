@@ -315,12 +315,23 @@ func ResetInAnswer(s *symptoms.Symptoms) string {
 
 // Alerted says how many clients' TLS handshakes have failed.
 func Alerted(s *symptoms.Symptoms) string {
-	n, of := s.Alerted()
-	who := phrase.Count(n, "client")
-	if of > n {
-		who = phrase.Number(n) + " of " + phrase.Count(of, "client")
+	return phrase.Sprintf("%s answered %s with 7 bytes, the length of a TLS alert, and ended the connection: the TLS handshake of these clients fails", reading.ServerName(s.Now), someOf(s.Alerted()))
+}
+
+// TLSEnded says how many clients ended their TLS handshake themselves.
+func TLSEnded(s *symptoms.Symptoms) string {
+	n, of := s.TLSEnded()
+	if s.OnPlainPort() {
+		return phrase.Sprintf("%s asked for TLS on a port without it, and ended the connection when %s answered", someOf(n, of), reading.ServerName(s.Now))
 	}
-	return phrase.Sprintf("%s answered %s with 7 bytes, the length of a TLS alert, and ended the connection: the TLS handshake of these clients fails", reading.ServerName(s.Now), who)
+	return phrase.Sprintf("%s ended the TLS handshake when they had the server's answer, as clients do that do not trust its certificate", someOf(n, of))
+}
+
+func someOf(n, of uint64) string {
+	if of > n {
+		return phrase.Number(n) + " of " + phrase.Count(of, "client")
+	}
+	return phrase.Count(n, "client")
 }
 
 // DrainingFact says who has closed its listener and still has its connections.

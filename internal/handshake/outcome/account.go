@@ -41,6 +41,9 @@ type Endpoint struct {
 	// Alerted clients were sent as many bytes as a TLS alert has, before the server ended the connection.
 	Alerted uint64
 
+	// TLSEnded clients ended a TLS handshake themselves when they had an answer to their ClientHello.
+	TLSEnded uint64
+
 	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
 	Unheard uint64
 

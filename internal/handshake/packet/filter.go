@@ -12,7 +12,8 @@ const MaxFiltered = 100
 const (
 	etherIPv4 = 0x0800 // linux/if_ether.h
 	etherIPv6 = 0x86dd
-	outgoing  = 4   // PACKET_OUTGOING, linux/if_packet.h
+	host      = 0   // PACKET_HOST, linux/if_packet.h
+	outgoing  = 4   // PACKET_OUTGOING
 	loopback  = 772 // ARPHRD_LOOPBACK, linux/if_arp.h
 
 	// subsetMask has the bits in which the ports of a client of the subset and of its server are
@@ -27,7 +28,7 @@ type Reading struct {
 }
 
 // Filter is the program that the kernel runs on every packet of the namespace,
-// from the network header on. The flags come first: nearly all segments have none of them.
+// from the network header on. The flags come first: nearly all segments have none of them, and begin no TLS handshake.
 // It is not strict: Decode and Tracker are.
 //
 // Most packets have an IPv4 header without options. The offsets of what follows are known then, so the
@@ -48,7 +49,7 @@ func Filter(ports []uint16, r Reading) []bpf.Instruction {
 }
 
 func plainIPv4(flags uint8, subset bool) []bpf.Instruction {
-	program := flagged(nil, IPv4Header, flags, subset)
+	program := flagged(nil, IPv4Header, flags, subset, true)
 	program = append(program, bpf.LoadExtension{Num: bpf.ExtProto})
 	program = only(program, bpf.JumpEqual, etherIPv4)
 	return unfragmented(program)
@@ -56,8 +57,8 @@ func plainIPv4(flags uint8, subset bool) []bpf.Instruction {
 
 // otherTCP leaves the offset of the TCP header in X.
 func otherTCP(flags uint8, subset bool) []bpf.Instruction {
-	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, subset))
-	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, subset)
+	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, subset, true))
+	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, subset, true)
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = append(only(v6, bpf.JumpEqual, protoTCP), bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header})
 	program := []bpf.Instruction{
@@ -85,25 +86,58 @@ func (p headerAt) load(offset uint32, size int) bpf.Instruction {
 }
 
 // flagged ends the program for segments with none of the flags. subset: but for those of
-// the clients of the subset, which both ports tell (see inSubset).
-func flagged(program []bpf.Instruction, p headerAt, flags uint8, subset bool) []bpf.Instruction {
-	if !subset {
-		return only(append(program, p.load(13, 1)), bpf.JumpBitsSet, uint32(flags))
+// the clients of the subset, which both ports tell (see inSubset). hellos: and for a client's first of TLS.
+func flagged(program []bpf.Instruction, p headerAt, flags uint8, subset, hellos bool) []bpf.Instruction {
+	rest := []bpf.Instruction{bpf.RetConstant{Val: 0}}
+	if hellos {
+		rest = hello(p)
 	}
-	ports := []bpf.Instruction{
-		p.load(0, 2),
-		bpf.StoreScratch{Src: bpf.RegA, N: 1},
-		p.load(2, 2),
-		bpf.LoadScratch{Dst: bpf.RegX, N: 1},
-		bpf.ALUOpX{Op: bpf.ALUOpXor},
+	if subset {
+		ports := []bpf.Instruction{
+			p.load(0, 2),
+			bpf.StoreScratch{Src: bpf.RegA, N: 1},
+			p.load(2, 2),
+			bpf.LoadScratch{Dst: bpf.RegX, N: 1},
+			bpf.ALUOpX{Op: bpf.ALUOpXor},
+		}
+		if p == atX {
+			ports = append([]bpf.Instruction{bpf.StoreScratch{Src: bpf.RegX, N: 0}}, append(ports, bpf.LoadScratch{Dst: bpf.RegX, N: 0})...)
+		}
+		rest = append(append(ports, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: subsetMask, SkipTrue: uint8(len(rest))}), rest...)
+	}
+	program = append(program, p.load(13, 1), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: uint32(flags), SkipTrue: uint8(len(rest))})
+	return append(program, rest...)
+}
+
+// hello ends the program unless a segment that came in begins with a ClientHello. One that is whole has PSH.
+func hello(p headerAt) []bpf.Instruction {
+	program := only([]bpf.Instruction{bpf.LoadExtension{Num: bpf.ExtType}}, bpf.JumpEqual, host)
+	program = only(append(program, p.load(13, 1)), bpf.JumpBitsSet, flagPSH)
+	if p == atX {
+		program = append(program, bpf.StoreScratch{Src: bpf.RegX, N: 0})
+	}
+	program = append(append(program, afterHeader(p)...), bpf.TAX{})
+	for _, l := range helloMarks() {
+		program = only(append(program, l.load()...), bpf.JumpEqual, l.value)
 	}
 	if p == atX {
-		ports = append([]bpf.Instruction{bpf.StoreScratch{Src: bpf.RegX, N: 0}}, append(ports, bpf.LoadScratch{Dst: bpf.RegX, N: 0})...)
+		program = append(program, bpf.LoadScratch{Dst: bpf.RegX, N: 0})
 	}
-	ports = only(ports, bpf.JumpBitsNotSet, subsetMask)
-	program = append(program, p.load(13, 1), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: uint32(flags), SkipTrue: uint8(len(ports))})
-	return append(program, ports...)
+	return program
 }
+
+// mark is what stands at a place behind the TCP header, which X names, in the upper half of four bytes.
+type mark struct{ offset, value uint32 }
+
+func (m mark) load() []bpf.Instruction {
+	return []bpf.Instruction{bpf.LoadIndirect{Off: m.offset, Size: 4}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xffff0000}}
+}
+
+// helloMarks are those of a ClientHello (RFC 8446, 5.1 and 4): a record of type 22 and version 3, in it a message of type 1, shorter than 64 KiB.
+func helloMarks() [2]mark { return [2]mark{{0, recordHello<<24 | 3<<16}, {5, 1 << 24}} }
+
+// helloLength is that of its marks.
+const helloLength = 9
 
 // unfragmented ends the program unless an IPv4 packet is a whole one of TCP.
 func unfragmented(program []bpf.Instruction) []bpf.Instruction {
@@ -143,7 +177,7 @@ func portsOnly(p headerAt, ports []uint16, r Reading) []bpf.Instruction {
 	if !r.OneWay {
 		source = append(source, p.load(0, 2))
 		if r.More {
-			source = append(flagged(nil, p, Always, true), source...)
+			source = append(flagged(nil, p, Always, true, false), source...)
 		}
 		source = anyOf(source, ports, 1)
 	}
@@ -163,8 +197,21 @@ func anyOf(program []bpf.Instruction, ports []uint16, skip int) []bpf.Instructio
 	return program
 }
 
-// headers lets the packet pass up to the end of its TCP header.
+// headers lets the packet pass up to the end of its TCP header; of a ClientHello the first byte as well, which marks it.
 func headers(p headerAt) []bpf.Instruction {
+	marked := []bpf.Instruction{bpf.TXA{}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: 1}, bpf.RetA{}}
+	plain := []bpf.Instruction{bpf.TXA{}, bpf.RetA{}}
+	for _, m := range helloMarks() {
+		next := append(m.load(), bpf.JumpIf{Cond: bpf.JumpEqual, Val: m.value, SkipTrue: uint8(len(plain))})
+		marked = append(append(next, plain...), marked...)
+	}
+	program := append(afterHeader(p), bpf.TAX{}, bpf.LoadExtension{Num: bpf.ExtLen}, bpf.ALUOpX{Op: bpf.ALUOpSub},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: helloLength, SkipTrue: uint8(len(plain))})
+	return append(append(program, plain...), marked...)
+}
+
+// afterHeader has A say where the TCP header ends.
+func afterHeader(p headerAt) []bpf.Instruction {
 	start := bpf.Instruction(bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: uint32(p)})
 	if p == atX {
 		start = bpf.ALUOpX{Op: bpf.ALUOpAdd}
@@ -174,7 +221,6 @@ func headers(p headerAt) []bpf.Instruction {
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf0},
 		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 2},
 		start,
-		bpf.RetA{},
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 	FlagFIN = 1 << iota
 	FlagSYN
 	FlagRST
-	_
+	flagPSH
 	FlagACK
 )
 
@@ -49,7 +49,11 @@ type Segment struct {
 	Seq, Ack         uint32
 	Payload          int // bytes behind the TCP header
 	Flags            uint8
+	Hello            bool // they begin with a ClientHello of TLS: of this the filter passes the first byte
 }
+
+// recordHello is the type of the record that a ClientHello is in (RFC 8446, 5.1).
+const recordHello = 22
 
 // The reasons why a packet is none that the kernel's TCP would take.
 var (
@@ -141,6 +145,7 @@ func (s *Segment) tcp(b []byte, length int, pseudo uint32) error {
 	s.SrcPort, s.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	s.Seq, s.Ack = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
 	s.Flags, s.Payload = b[13], length-header
+	s.Hello = s.Payload > 0 && len(b) > header && b[header] == recordHello
 	if s.Flags&FlagSYN != 0 && s.Flags&(FlagFIN|FlagRST) != 0 {
 		return ErrNoHandshake
 	}

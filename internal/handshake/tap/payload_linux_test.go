@@ -13,7 +13,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
 
-// Nothing behind the TCP header ever gets into the agent's memory, even while
+// Nothing behind the TCP header ever gets into the agent's memory (of a ClientHello the first byte), even while
 // all segments of the clients are observed.
 func TestNoPayload(t *testing.T) {
 	ns := nettest.Namespace(t)

@@ -1,6 +1,6 @@
 // Package tap reads the handshakes of a network namespace from the kernel (packet(7)): incoming
 // SYNs and RSTs, outgoing SYN-ACKs and RSTs, of the watched ports only, cut off behind the TCP
-// header. A handshake.Tracker judges them.
+// header, and a ClientHello behind its first byte. A handshake.Tracker judges them.
 //
 // A Tap drains its ring (ring, ready) at its pace, gives it the size that it needs (fit), tells
 // the Tracker what the namespace's counters show (trouble), and leaves out what is sent while

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/hello"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/unheard"
 )
@@ -24,6 +25,7 @@ type Tap struct {
 	fit      fit
 	tracker  *handshake.Tracker
 	unheard  unheard.Clients
+	hellos   hello.Clients
 	ports    []uint16
 	listened []netip.AddrPort
 	ignored  uint64
@@ -166,6 +168,7 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link packet.Link) {
 	}
 	at := max(stamp+t.offset, 0)
 	t.tracker.Observe(at, &s)
+	t.hellos.Observe(at, &s, t.followsFn)
 	if t.o.Socket != nil {
 		t.unheard.Observe(at, &s, t.followsFn)
 	}
@@ -250,7 +253,7 @@ func (t *Tap) Report() (Report, error) {
 	r := Report{Endpoints: t.tracker.Report(), Lost: lost, Ignored: t.ignored, OneWay: t.oneWay.on}
 	for i := range r.Endpoints {
 		e := &r.Endpoints[i]
-		e.Unheard = t.unheard.Of(e.Addr, e.Ended)
+		e.Unheard, e.TLSEnded = t.unheard.Of(e.Addr, e.Ended), t.hellos.Of(e.Addr, e.Ended)
 	}
 	if t.o.Counters != nil {
 		if c, failed := t.o.Counters(); failed == nil {

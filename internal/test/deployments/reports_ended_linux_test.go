@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,8 +102,86 @@ while True:
 			c.Row.Said = said
 			c.Row.Truth += "; with TLS 1.3 all are answered"
 		}},
+		{"C", "https://github.com/wiremock/wiremock/issues/229", "clients do not trust the self-signed certificate (there of Jetty): certificate_unknown", func(c *rig.Case) {
+			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, tlsConnector(c, `port="8080"`))
+			c.Until("the port is open", func() bool { return c.Connects(rig.Port) })
+			at := c.Mark()
+			java := c.Program("java", "-Djava.net.useSystemProxies=false", c.Write("Asks.java", javaAsks))
+			var answered, ended atomic.Int64
+			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+				config := &tls.Config{MaxVersion: version, ServerName: "localhost"} //nolint:gosec // 1.2 is meant
+				keep(c, func() error { return secured(c.Ctx, config, &answered, &ended) })
+			}
+			curl := keep(c, func() error { return exec.CommandContext(c.Ctx, "curl", "-sS", "https://localhost:8080/").Run() })
+			c.Until("handshakes fail", func() bool { return ended.Load() > 20 && curl.Load() > 5 })
+			c.Holds(java.ProcessState == nil, "the Java clients have ended")
+			c.Both(rig.Port, "warning").Names("ended the TLS handshake", "openssl s_client", "tls_ended").Silent("a port without it", "maxSwallowSize")
+			said := c.Row.Said
+			c.Row.Truth = fmt.Sprintf("%s; curl, Go with TLS 1.2 and 1.3, Java's HttpsURLConnection and HttpClient do not trust it: %d answered", s.Says(rig.Port), answered.Load())
+			c.UnwindTo(at)
+			trust, failed := trusting(c), new(atomic.Int64)
+			for range 5 {
+				keep(c, func() error { return trust(&answered, failed) })
+			}
+			c.Until("clients that know the certificate are answered", func() bool { return answered.Load() > 50 })
+			c.Holds(failed.Load() == 0, "%d fail with the step taken", failed.Load())
+			c.Both(rig.Port, "ok").Silent("tls_ended")
+			c.Row.Said = said
+			c.Row.Truth += "; those that are given it all are"
+		}},
+		{"C", "https://github.com/WeiYe-Jing/datax-web/issues/650", "clients ask by https:// on a port without TLS: invalid character found in method name", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			var answered, ended atomic.Int64
+			keep(c, func() error { return secured(c.Ctx, rig.Unverified(), &answered, &ended) })
+			curl := keep(c, func() error { return exec.CommandContext(c.Ctx, "curl", "-sS", "https://localhost:8080/").Run() })
+			c.Until("handshakes fail", func() bool { return ended.Load() > 20 && curl.Load() > 5 })
+			c.Both(rig.Port, "warning").Names("asked for TLS on a port without it", "ask by http://", "tls_ended").Silent("openssl s_client")
+			c.Row.Truth = fmt.Sprintf("%s; curl and Go ask by https://, Tomcat answers 400: %d answered", s.Says(rig.Port), answered.Load())
+		}},
 	}
 }
+
+// trusting asks with a handshake of its own and reads all; the server's certificate is its authority.
+func trusting(c *rig.Case) func(answered, failed *atomic.Int64) error {
+	conn, err := (&tls.Dialer{Config: rig.Unverified()}).DialContext(c.Ctx, "tcp", "127.0.0.1:8080")
+	c.Must(err)
+	defer conn.Close()
+	pool := x509.NewCertPool()
+	pool.AddCert(conn.(*tls.Conn).ConnectionState().PeerCertificates[0])
+	return func(answered, failed *atomic.Int64) error {
+		conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool, ServerName: "localhost"}}).DialContext(c.Ctx, "tcp", "127.0.0.1:8080") //nolint:gosec // the default version
+		if err == nil {
+			defer conn.(*tls.Conn).NetConn().Close() // the server has ended it: no close_notify is reset
+			if _, err = io.WriteString(conn, "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n"); err == nil {
+				_, err = io.ReadAll(conn)
+			}
+		}
+		if err != nil {
+			failed.Add(1)
+			return err
+		}
+		answered.Add(1)
+		return nil
+	}
+}
+
+// javaAsks asks with the JDK's two clients.
+const javaAsks = `import java.net.URI;
+import java.net.http.*;
+
+class Asks {
+    public static void main(String[] args) throws Exception {
+        URI there = URI.create("https://localhost:8080/");
+        HttpClient client = HttpClient.newHttpClient();
+        while (true) {
+            try { there.toURL().openConnection().getInputStream().close(); } catch (java.io.IOException e) { }
+            try { client.send(HttpRequest.newBuilder(there).build(), HttpResponse.BodyHandlers.discarding()); } catch (java.io.IOException e) { }
+            Thread.sleep(100);
+        }
+    }
+}
+`
 
 // secured asks once with TLS.
 func secured(ctx context.Context, config *tls.Config, answered, ended *atomic.Int64) error {
