@@ -213,7 +213,7 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "unheard_clients", Title: "something in front of their sockets takes what connected clients send",
-			Seen:    "Three clients at least ended a connection, or were sent a reset, and their sockets here are open and have heard nothing of it (tcpi_last_ack_recv). Seen by their segments (CAP_NET_RAW).",
+			Seen:    "Three clients at least ended a connection, or were sent a reset, and their sockets here are open and have heard nothing of it (tcpi_last_ack_recv), nor of its repetition (tcpi_segs_in). Seen by their segments (CAP_NET_RAW). Under a flood some of them are not asked for.",
 			Clients: "A request on an open connection has no answer, or is reset: a rule drops or rejects it, mostly as connection tracking has forgotten the connection.",
 			Check:   "`nft list ruleset`, `iptables-save -c`: rules with `ct state invalid`; `net.netfilter.nf_conntrack_tcp_timeout_established`, `nf_conntrack_tcp_loose`.",
 			Change:  "The rule, or the timeout; `keepAliveTimeout` below it.",
