@@ -215,24 +215,24 @@ func (s *spool) make(kind, owner string, size int64) bool {
 // surplus is the index of what goes first, -1 for what is new: its owner would have most, and nothing to
 // give up for it.
 func (s *spool) surplus(kind, owner string, size int64) int {
-	held := map[string]int64{owner: size}
+	sizes := map[string]int64{owner: size}
 	for _, i := range s.items {
-		held[i.owner] += i.size
+		sizes[i.owner] += i.size
 	}
 	oldest := func(of string) int {
 		best := -1
 		for n, i := range s.items {
-			if i.kind == of && (best < 0 || held[i.owner] > held[s.items[best].owner]) {
+			if i.kind == of && (best < 0 || sizes[i.owner] > sizes[s.items[best].owner]) {
 				best = n
 			}
 		}
 		return best
 	}
 	best := oldest(kindRecording)
-	if kind == kindEvent && (best < 0 || held[s.items[best].owner] < held[owner]) {
+	if kind == kindEvent && (best < 0 || sizes[s.items[best].owner] < sizes[owner]) {
 		best = oldest(kindEvent)
 	}
-	if best >= 0 && held[s.items[best].owner] < held[owner] {
+	if best >= 0 && sizes[s.items[best].owner] < sizes[owner] {
 		return -1
 	}
 	return best
@@ -299,8 +299,8 @@ func (s *spool) readFile(name string, most int64) ([]byte, error) {
 // the kubelet gives the files of a volume to its fsGroup, with the right to write.
 func writtenByOthers(mode fs.FileMode, about *syscall.Stat_t) bool {
 	groups, _ := os.Getgroups()
-	own := int(about.Gid) == os.Getegid() || slices.Contains(groups, int(about.Gid))
-	return mode&0o002 != 0 || mode&0o020 != 0 && !own
+	member := int(about.Gid) == os.Getegid() || slices.Contains(groups, int(about.Gid))
+	return mode&0o002 != 0 || mode&0o020 != 0 && !member
 }
 
 // release lets those who send know that there is more: after the cursor was written, so

@@ -129,9 +129,9 @@ func secured(h http.Handler) http.Handler {
 // services, and what allowed adds. Programs that are no browsers may use any name, and a name
 // that a TLS certificate was checked against is the agent's.
 func hostChecked(allowed []string, h http.Handler) http.Handler {
-	own, err := os.Hostname()
+	hostname, err := os.Hostname()
 	if err == nil {
-		allowed = append(slices.Clone(allowed), own)
+		allowed = append(slices.Clone(allowed), hostname)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil && fromBrowser(r) && !isAllowedHost(r.Host, allowed) {

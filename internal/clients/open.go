@@ -152,21 +152,21 @@ func (t *namespaceTap) socket(server, client netip.AddrPort, device uint32) kern
 		return kernel.Found{} // sockets of such an address are bound to their device
 	}
 	if device == packet.Loopback && (f.Received == 0 || met.State != sockdiag.Established) { // it may have left, and what it sent before is not taken
-		if own, err := t.sockets.Between(client, server, device); err == nil {
-			f.Client = clientEnd(&own)
+		if end, err := t.sockets.Between(client, server, device); err == nil {
+			f.Client = clientEnd(&end)
 		}
 	}
 	return f
 }
 
 // clientEnd is what a client's own socket says of it. One that its process has closed has no inode any more (sock_orphan).
-func clientEnd(own *sockdiag.Socket) kernel.Client {
-	switch held := own.Inode != 0; {
-	case held && own.State == sockdiag.Established:
+func clientEnd(end *sockdiag.Socket) kernel.Client {
+	switch attached := end.Inode != 0; {
+	case attached && end.State == sockdiag.Established:
 		return kernel.ClientThere
-	case held && (own.State == sockdiag.FinWait1 || own.State == sockdiag.FinWait2):
+	case attached && (end.State == sockdiag.FinWait1 || end.State == sockdiag.FinWait2):
 		return kernel.ClientShut
-	case !held && own.State == sockdiag.FinWait1:
+	case !attached && end.State == sockdiag.FinWait1:
 		return kernel.ClientLeft
 	}
 	return kernel.ClientUnknown

@@ -31,13 +31,13 @@ func (f *Follower) admit(wanted []Where, s *model.Snapshot) (admitted []Where) {
 		}
 		return cmp.Compare(pb.number, pa.number)
 	})
-	gone := make(map[uint64]bool)
+	surplus := make(map[uint64]bool)
 	for _, i := range shares.Surplus(len(order), maxNamespaces, func(i int) string {
 		return cmp.Or(whose[order[i].NetNS], shares.OwnerOfNetNS(order[i].NetNS))
 	}) {
-		gone[order[i].NetNS] = true
+		surplus[order[i].NetNS] = true
 	}
-	return slices.DeleteFunc(wanted, func(w Where) bool { return gone[w.NetNS] })
+	return slices.DeleteFunc(wanted, func(w Where) bool { return surplus[w.NetNS] })
 }
 
 // ownersOf is whose each namespace is. Where listeners of several are, it is that of the owner that is in the fewest:

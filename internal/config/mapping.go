@@ -65,8 +65,8 @@ func (p *parser) unknown(key *yaml.Node, fields []field) {
 	hint := "known here: " + strings.Join(known, ", ")
 	if near := nearest(key.Value, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if place := belongs(key.Value, known); place != "" {
-		hint = fmt.Sprintf("it belongs under %q", place)
+	} else if parent := belongs(key.Value, known); parent != "" {
+		hint = fmt.Sprintf("it belongs under %q", parent)
 	}
 	p.problemf(key.Line, "unknown key %q: %s", short(key.Value), hint)
 }
@@ -74,15 +74,15 @@ func (p *parser) unknown(key *yaml.Node, fields []field) {
 // belongs finds the key of this mapping under which a key would be known.
 func belongs(key string, known []string) string {
 	inside := []struct {
-		place string
+		parent string
 		keys  []string
 	}{
 		{"limits", []string{"max_connections", "accept_count", "max_threads"}},
 		{"targets", []string{"port", "ports", "pid"}},
 	}
 	for _, in := range inside {
-		if slices.Contains(known, in.place) && nearest(key, in.keys) != "" {
-			return in.place
+		if slices.Contains(known, in.parent) && nearest(key, in.keys) != "" {
+			return in.parent
 		}
 	}
 	return ""

@@ -25,11 +25,11 @@ type Problem struct {
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
-		place := e.File
+		position := e.File
 		if p.Line > 0 {
-			place += ":" + strconv.Itoa(p.Line)
+			position += ":" + strconv.Itoa(p.Line)
 		}
-		lines[i] = place + ": " + p.Text
+		lines[i] = position + ": " + p.Text
 	}
 	return strings.Join(lines, "\n")
 }

@@ -25,7 +25,7 @@ type ClosedByClient struct{ peers map[netip.AddrPort]struct{} }
 
 // Next takes the peers of this scan and returns how many of the last one's
 // are no longer there.
-func (c *ClosedByClient) Next(peers []netip.AddrPort) (vanished uint64) {
+func (c *ClosedByClient) Next(peers []netip.AddrPort) (closed uint64) {
 	if len(peers) == 0 && len(c.peers) == 0 {
 		return 0
 	}
@@ -35,11 +35,11 @@ func (c *ClosedByClient) Next(peers []netip.AddrPort) (vanished uint64) {
 	}
 	for peer := range c.peers {
 		if _, still := now[peer]; !still {
-			vanished++
+			closed++
 		}
 	}
 	c.peers = now
-	return vanished
+	return closed
 }
 
 // unanswered reports whether the client of a CLOSE_WAIT socket left a request
@@ -147,11 +147,11 @@ func SlotsMissing(l *model.Listener) bool {
 // its limit leaves, or its own count where Actuator reports it.
 func freeSlots(l *model.Listener) int {
 	c := l.Connector
-	held := c.MaxConnections.Value
-	if n := c.CurrentConnections; n != nil && *n < held && *n > l.Connections.Accepted {
-		held = *n - 1 // below the limit it reads one too many
+	limit := c.MaxConnections.Value
+	if n := c.CurrentConnections; n != nil && *n < limit && *n > l.Connections.Accepted {
+		limit = *n - 1 // below the limit it reads one too many
 	}
-	return held - l.Connections.Accepted
+	return limit - l.Connections.Accepted
 }
 
 // ShareReset divides the descriptors of a process whose socket the kernel has

@@ -49,13 +49,13 @@ func States(timeWait bool) sockdiag.States {
 // Counted remembers what a whole walk has counted.
 func (t *TimeWaits) Counted(now time.Time, all int, found map[model.ListenerID]*Found) {
 	t.counts, t.at, t.all = make(map[model.ListenerID]int, len(found)), now, all
-	own := 0
+	watched := 0
 	for id, f := range found {
 		n := f.states[sockdiag.TimeWait]
 		t.counts[id] = n
-		own += n
+		watched += n
 	}
-	t.foreign = 1 - min(1, float64(own)/float64(max(all, 1)))
+	t.foreign = 1 - min(1, float64(watched)/float64(max(all, 1)))
 }
 
 // Recall fills in what a walk has left out.

@@ -78,18 +78,18 @@ func newOutgoingMemory() outgoingMemory {
 }
 
 // needsOutgoing reports whether the next walk is to take outgoing connections along.
-func (s *Scanner) needsOutgoing(kept []*facts.Watched, netns uint64, now time.Time) bool {
+func (s *Scanner) needsOutgoing(watched []*facts.Watched, netns uint64, now time.Time) bool {
 	last, ok := s.peers.last[netns]
 	if !ok || now.Sub(last.at) >= restful {
 		return true
 	}
-	return now.Sub(last.at) >= last.rest() && s.Pressed(kept)
+	return now.Sub(last.at) >= last.rest() && s.Pressed(watched)
 }
 
 // Pressed reports whether requests wait at some listener, or half of its threads are
 // busy. That is trouble even while the accept queue is empty.
-func (s *Scanner) Pressed(kept []*facts.Watched) bool {
-	for _, e := range kept {
+func (s *Scanner) Pressed(watched []*facts.Watched) bool {
+	for _, e := range watched {
 		if list := s.store.Connections(e.ID); pressed(&list, e.Connector) {
 			return true
 		}
@@ -217,12 +217,12 @@ func watchedAt(r *facts.Watchlist, key hostproc.ProcessKey) (out []netip.AddrPor
 	return out
 }
 
-// withoutOwn leaves out a process's connections to itself: those are its clients,
+// withoutItself leaves out a process's connections to itself: those are its clients,
 // which wait for its threads. Where threads of its own are seen to wait there, it
 // calls itself, and they stay.
-func withoutItself(list []downstream.Connection, own []netip.AddrPort, work *downstream.Work) []downstream.Connection {
+func withoutItself(list []downstream.Connection, local []netip.AddrPort, work *downstream.Work) []downstream.Connection {
 	return slices.DeleteFunc(list, func(c downstream.Connection) bool {
-		return c.Here && work.WaitsAt(c.Remote) == 0 && slices.ContainsFunc(own, func(a netip.AddrPort) bool {
+		return c.Here && work.WaitsAt(c.Remote) == 0 && slices.ContainsFunc(local, func(a netip.AddrPort) bool {
 			return a.Port() == c.Remote.Port() && (a.Addr().IsUnspecified() || a.Addr().Unmap() == c.Remote.Addr().Unmap())
 		})
 	})

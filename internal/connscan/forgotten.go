@@ -72,19 +72,19 @@ func (s *Scanner) countForgotten(key hostproc.ProcessKey, final bool) time.Durat
 
 // forgottenSockets is nil where the descriptors may not be read.
 func forgottenSockets(proc hostproc.FS, pid int, miss *facts.Missing) *int {
-	held := make(map[uint32]struct{})
-	err := proc.SocketInodes(pid, func(inode uint32) { held[inode] = struct{}{} })
+	inodes := make(map[uint32]struct{})
+	err := proc.SocketInodes(pid, func(inode uint32) { inodes[inode] = struct{}{} })
 	if !miss.OK(pid, "descriptors", "run as the same uid and gid, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: "+
 		"without them accepted may be undercounted, connections that clients reset keep their slot", err) {
 		return nil
 	}
-	if err := netstat.KernelSockets(proc, pid, func(inode uint32) { delete(held, inode) }); err != nil {
+	if err := netstat.KernelSockets(proc, pid, func(inode uint32) { delete(inodes, inode) }); err != nil {
 		return nil
 	}
 	// A connection that was closed between the two readings is no longer held.
 	still := 0
 	err = proc.SocketInodes(pid, func(inode uint32) {
-		if _, ok := held[inode]; ok {
+		if _, ok := inodes[inode]; ok {
 			still++
 		}
 	})

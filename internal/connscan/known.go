@@ -225,15 +225,15 @@ type knownOutgoing struct {
 // learn takes note of a walk of some cost that went through all outgoing connections:
 // of the sockets that the processes hold, others are neither their clients' nor listening
 // ones, and ascend.
-func (o *knownOutgoing) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, held *ownedSockets, others []uint32) {
-	if *o = (knownOutgoing{connections: found}); held.complete() {
+func (o *knownOutgoing) learn(at time.Time, cost time.Duration, found []sockdiag.ConnectionID, sockets *ownedSockets, others []uint32) {
+	if *o = (knownOutgoing{connections: found}); sockets.complete() {
 		o.at, o.cost, o.inodes = at, cost, others
 	}
 }
 
 // serves reports whether all outgoing connections of the processes are known.
-func (o *knownOutgoing) serves(now time.Time, held *ownedSockets, others []uint32) bool {
-	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, outgoingPart), outgoingRest) || !held.complete() {
+func (o *knownOutgoing) serves(now time.Time, sockets *ownedSockets, others []uint32) bool {
+	if o.at.IsZero() || now.Sub(o.at) >= min(cputime.Rest(o.cost, walkRest, outgoingPart), outgoingRest) || !sockets.complete() {
 		return false
 	}
 	return !slices.ContainsFunc(others, func(inode uint32) bool { return !has(o.inodes, inode) })

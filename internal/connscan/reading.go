@@ -41,10 +41,10 @@ type reading struct {
 }
 
 // reading begins one.
-func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, kept []*facts.Watched, out *portSearch, scan *downstream.Scan, last bool) *reading {
+func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.Namespace, watched []*facts.Watched, out *portSearch, scan *downstream.Scan, last bool) *reading {
 	w := &reading{
 		last: last, tried: scan != nil || last && !out.apart,
-		at: at, listeners: kept, ids: make([]model.ListenerID, len(kept)), found: make(map[model.ListenerID]*connections.Found, len(kept)),
+		at: at, listeners: watched, ids: make([]model.ListenerID, len(watched)), found: make(map[model.ListenerID]*connections.Found, len(watched)),
 		others:  make(map[model.ListenerID]map[int]*model.OtherProcess),
 		watched: &o.watched, wanted: &o.wanted, outgoing: out, scan: scan,
 	}
@@ -58,7 +58,7 @@ func (o *outgoingMemory) reading(at time.Time, r *facts.Watchlist, n *namespace.
 		sysctl, _ := n.Sysctl()
 		connections.AddOutgoing(w.wanted, sysctl, servedPorts(r, n.ID))
 	}
-	for i, e := range kept {
+	for i, e := range watched {
 		w.ids[i], w.found[e.ID] = e.ID, &connections.Found{}
 		w.watched.Add(e.Port())
 		if !out.apart { // the ports that are served are not among the outgoing ones

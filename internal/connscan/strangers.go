@@ -108,21 +108,21 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 
 // takeSocketsOf takes those that a process holds. Whose cannot be read is not known to be a stranger's.
 func (t *strangers) takeSocketsOf(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32) bool {
-	var held []uint32
+	var inodes []uint32
 	listens := false
 	_ = proc.SocketInodes(pid, func(inode uint32) {
 		listens = listens || has(listening, inode)
 		if left[inode] {
-			held = append(held, inode)
+			inodes = append(inodes, inode)
 		}
 	})
-	for _, inode := range held {
+	for _, inode := range inodes {
 		delete(left, inode)
 		if !listens && len(t.of) < mostStrangers {
 			t.of[inode] = holder{pid, comm}
 		}
 	}
-	return !listens && len(held) > 0
+	return !listens && len(inodes) > 0
 }
 
 // retain forgets those that have closed.

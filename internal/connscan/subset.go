@@ -53,8 +53,8 @@ func (w *reading) estimate(of map[uint16]connections.Subset) bool {
 }
 
 // allUneventful reports whether the latest readings of all listeners were.
-func allUneventful(s *Scanner, kept []*facts.Watched) bool {
-	for _, e := range kept {
+func allUneventful(s *Scanner, watched []*facts.Watched) bool {
+	for _, e := range watched {
 		list := s.store.Connections(e.ID)
 		if last, ok := list.Last(); ok && !uneventful(last.Value, e.Connector) {
 			return false

@@ -20,22 +20,22 @@ import (
 // ones if it is time, and returns the CPU time it took. After the last reading nothing
 // has to be remembered.
 func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (cost time.Duration, err error) {
-	kept := r.In(n.ID)
-	if len(kept) == 0 {
+	watched := r.In(n.ID)
+	if len(watched) == 0 {
 		return 0, nil
 	}
 	start, t := s.now(), s.memory(n.ID)
 	out := s.searchPorts(r, n)
 	before := namespace.TurnoverOf(n)
 	var scan *downstream.Scan
-	if s.needsOutgoing(kept, n.ID, start) {
+	if s.needsOutgoing(watched, n.ID, start) {
 		scan = &s.peers.scan
 	}
-	w := s.peers.reading(start, r, n, kept, out, scan, last)
+	w := s.peers.reading(start, r, n, watched, out, scan, last)
 	t.known.setListeners(w.ids)
 	w.strange = t.strange.of
 	w.readOwned = func() *ownedSockets { return s.holding(r, n.ID, start) }
-	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, kept)
+	w.calm = !last && !n.Troubled(t.known.counted) && allUneventful(s, watched)
 	cost, err = cputime.Of(func() (err error) {
 		if err = t.read(w, n, before); err == nil && !w.subset && t.strange.settle(s, r, n.ID, w) {
 			t.known.forget()
@@ -52,10 +52,10 @@ func (s *Scanner) Read(r *facts.Watchlist, n *namespace.Namespace, last bool) (c
 		s.peers.last[n.ID] = lastScan{start, cost}
 	}
 	if !w.subset {
-		t.abandoned(n, kept, w.found, before.Resets)
+		t.abandoned(n, watched, w.found, before.Resets)
 	}
 	cost += s.settlePorts(r, n, out, cost)
-	for _, e := range kept {
+	for _, e := range watched {
 		if f := w.found[e.ID]; f != nil {
 			s.figures.Current(e.ID, e.Connector, f, start)
 		}
@@ -101,7 +101,7 @@ func (t *memory) read(w *reading, n *namespace.Namespace, before namespace.Turno
 
 // walk goes through the table. all is how many sockets of the namespace are in TIME_WAIT.
 func (t *memory) walk(w *reading, n *namespace.Namespace, all int) error {
-	held := w.beginHolding()
+	end := w.beginHolding()
 	timeWait := t.timeWait.Due(w.at, all, w.ids) || w.outgoing.due && !w.outgoing.apart // which keep their ports
 	t.known.begin()
 	restart := func() {
@@ -115,7 +115,7 @@ func (t *memory) walk(w *reading, n *namespace.Namespace, all int) error {
 		w.take(s)
 		return nil
 	})
-	held()
+	end()
 	if err == nil && w.outgoing.apart {
 		err = t.walkOutgoing(w, n)
 	}
@@ -190,9 +190,9 @@ type leftBehind struct {
 
 // abandoned books the requests whose clients did not wait for the answer. No
 // reset counts for two. before is EstabResets before the walk.
-func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
-	vanished := make([]uint64, len(kept))
-	for i, e := range kept {
+func (t *memory) abandoned(n *namespace.Namespace, watched []*facts.Watched, found map[model.ListenerID]*connections.Found, before uint64) {
+	closed := make([]uint64, len(watched))
+	for i, e := range watched {
 		f := found[e.ID]
 		if f == nil || f.Counts.Partial { // what the walk did not reach has not disappeared
 			continue
@@ -200,16 +200,16 @@ func (t *memory) abandoned(n *namespace.Namespace, kept []*facts.Watched, found 
 		if t.closed[e.ID] == nil {
 			t.closed[e.ID] = &leftBehind{}
 		}
-		vanished[i] = t.closed[e.ID].Next(f.Unanswered(e.Connector))
+		closed[i] = t.closed[e.ID].Next(f.Unanswered(e.Connector))
 	}
 	after := namespace.TurnoverOf(n).Resets
 	n.Books(func(b *losses.Books) {
 		most := t.resets.Next(before, after, b.QueueResets())
 		var used uint64
-		for i, count := range losses.Allot(most, vanished, cmp.Compare) {
+		for i, count := range losses.Allot(most, closed, cmp.Compare) {
 			used += count
-			if f := found[kept[i].ID]; f != nil && !f.Counts.Partial {
-				a, left := b.Account(kept[i].ID), t.closed[kept[i].ID]
+			if f := found[watched[i].ID]; f != nil && !f.Counts.Partial {
+				a, left := b.Account(watched[i].ID), t.closed[watched[i].ID]
 				a.Abandon(count, left.checkpoint)
 				left.checkpoint = a.Checkpoint()
 			}

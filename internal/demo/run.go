@@ -45,7 +45,7 @@ type Event struct {
 // event at a time. It ends after o.For, with the last outcome when that is 0,
 // or with ctx; none of these is an error. Clients without an outcome by then
 // count as unfinished.
-func Run(ctx context.Context, o Options, tell func(Event)) (Outcomes, error) {
+func Run(ctx context.Context, o Options, report func(Event)) (Outcomes, error) {
 	if err := roomFor(o.Burst.Clients + o.Server.MaxConnections); err != nil {
 		return Outcomes{}, err
 	}
@@ -59,7 +59,7 @@ func Run(ctx context.Context, o Options, tell func(Event)) (Outcomes, error) {
 		_ = server.listener.Close()
 		return Outcomes{}, err
 	}
-	r := &run{o: o, server: server, load: load, report: tell, start: time.Now()}
+	r := &run{o: o, server: server, load: load, report: report, start: time.Now()}
 	return r.all(ctx)
 }
 

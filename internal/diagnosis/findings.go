@@ -54,10 +54,10 @@ func (j *judge) findingCauses(v model.Verdict) []model.Cause {
 		return out
 	}
 	for _, c := range v.Chain {
-		told := c == model.CauseAcceptQueue || c == model.CauseMaxConnections && v.Cause == model.CauseKeepAliveIdle
+		implied := c == model.CauseAcceptQueue || c == model.CauseMaxConnections && v.Cause == model.CauseKeepAliveIdle
 		// All threads busy with nothing waiting is part of the chain, no problem of its own.
 		idle := c == model.CauseMaxThreads && !j.s.ThreadsFull
-		if !told && !idle && !slices.Contains(out, c) {
+		if !implied && !idle && !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}

@@ -36,7 +36,7 @@ func (d *door) eachSocket(fn func(inode uint32) bool) error {
 // processSockets are the process's listening sockets on a port that is not watched:
 // with --port only the owners of the listeners asked for are known. Where somebody
 // listens there and the process's sockets cannot be seen, that is the error.
-func (d *door) processSockets(port uint16) (own []netip.AddrPort, err error) {
+func (d *door) processSockets(port uint16) (addresses []netip.AddrPort, err error) {
 	there := map[uint32]netip.AddrPort{}
 	err = netns.Do(d.namespace, func() error {
 		conn, err := sockdiag.Dial()
@@ -56,14 +56,14 @@ func (d *door) processSockets(port uint16) (own []netip.AddrPort, err error) {
 	}
 	err = d.eachSocket(func(inode uint32) bool {
 		if at, ok := there[inode]; ok {
-			own = append(own, at)
+			addresses = append(addresses, at)
 		}
 		delete(there, inode)
 		return len(there) > 0
 	})
 	switch {
-	case len(own) > 0:
-		return own, nil
+	case len(addresses) > 0:
+		return addresses, nil
 	case errors.Is(err, fs.ErrPermission):
 		return nil, errAnother
 	}

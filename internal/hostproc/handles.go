@@ -60,14 +60,14 @@ func (fs FS) Handles(pid int, startTime uint64) (*Handles, error) {
 	h.mountinfo[0].File, h.mountinfo[0].Err = os.Open("/proc/self/mountinfo")
 	h.mountinfo[1] = openHandle(fs, pid, "mountinfo")
 	h.foreign = fs.foreign(pid)
-	before, own := fs.rightsOf(pid)
+	before, denied := fs.rightsOf(pid)
 	for name, handle := range map[string]*Handle{"root": &h.Root, "cwd": &h.Cwd} {
-		if handle.Err = own; own == nil {
+		if handle.Err = denied; denied == nil {
 			handle.File, handle.Err = FindFolder(fs.Path(pid, name))
 			handle.Err = fs.Wrap(pid, name, handle.Err)
 		}
 	}
-	if h.environ.Err = own; own == nil {
+	if h.environ.Err = denied; denied == nil {
 		h.environ = openHandle(fs, pid, "environ")
 	}
 	for name, link := range map[string]*string{"root": &h.RootName, "cwd": &h.CwdName, "exe": &h.ExeName} {
@@ -96,12 +96,12 @@ func (h *Handles) identify(fs FS, pid int, startTime uint64, before rights) (err
 	if h.Process.StartTime != startTime {
 		return fs.Wrap(pid, "stat", ErrNoProcess)
 	}
-	now, own := fs.rightsOf(pid)
-	if own == nil && !now.equal(before) {
-		own = ErrSetID
+	now, denied := fs.rightsOf(pid)
+	if denied == nil && !now.equal(before) {
+		denied = ErrSetID
 	}
-	if own != nil {
-		h.refuse(own)
+	if denied != nil {
+		h.refuse(denied)
 	}
 	h.Process.UIDs, h.Process.GIDs, h.Groups = now.uids, now.gids, now.groups
 	return nil

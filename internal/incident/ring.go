@@ -155,9 +155,9 @@ func AddressOf(l *model.Listener) string {
 // Before are the points of a listener, and before them, where nothing listens on its port,
 // those of who did last.
 func (h *History) Before(l *model.Listener) []recording.Point {
-	own := h.Points(KeyOf(l))
+	latest := h.Points(KeyOf(l))
 	if l.Listening() {
-		return own
+		return latest
 	}
 	var before []recording.Point
 	for _, key := range h.listened(l) {
@@ -165,10 +165,10 @@ func (h *History) Before(l *model.Listener) []recording.Point {
 			before = points
 		}
 	}
-	for len(own) > 0 && len(before) > 0 && own[0].At <= before[len(before)-1].At {
-		own = own[1:]
+	for len(latest) > 0 && len(before) > 0 && latest[0].At <= before[len(before)-1].At {
+		latest = latest[1:]
 	}
-	return append(slices.Clone(before), own...)
+	return append(slices.Clone(before), latest...)
 }
 
 // listened are the keys of those who listened on a port.

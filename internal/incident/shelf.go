@@ -188,7 +188,7 @@ var errFull = errors.New("the recording has reached its size")
 func (s *shelf) surplus(l Limits, now time.Time) (out []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var remembered, kept []*entry
+	var remembered, recorded []*entry
 	for _, e := range s.entries {
 		switch {
 		case e.memory != nil:
@@ -196,11 +196,11 @@ func (s *shelf) surplus(l Limits, now time.Time) (out []*entry) {
 		case !e.going && now.Sub(e.LastSeen) > l.Age:
 			out = append(out, e)
 		default:
-			kept = append(kept, e)
+			recorded = append(recorded, e)
 		}
 	}
 	out = append(out, crowd{remembered}.beyond(func(files int, _ int64) bool { return files > inMemory })...)
-	return append(out, crowd{kept}.beyond(func(files int, bytes int64) bool { return files > l.Files || bytes > l.Bytes })...)
+	return append(out, crowd{recorded}.beyond(func(files int, bytes int64) bool { return files > l.Files || bytes > l.Bytes })...)
 }
 
 // crowd are recordings that share room, the oldest first.

@@ -51,10 +51,10 @@ func (t *totals) forget(s *model.Snapshot) {
 	if len(t.seen) <= minSeen+len(s.Listeners)+len(s.Retired) {
 		return
 	}
-	kept := make(map[Key]recording.Counted, len(s.Listeners)+len(s.Retired))
+	remaining := make(map[Key]recording.Counted, len(s.Listeners)+len(s.Retired))
 	keep := func(k Key) {
 		if c, ok := t.seen[k]; ok {
-			kept[k] = c
+			remaining[k] = c
 		}
 	}
 	for i := range s.Listeners {
@@ -63,7 +63,7 @@ func (t *totals) forget(s *model.Snapshot) {
 	for i := range s.Retired {
 		keep(Key{s.Retired[i].ID, s.Retired[i].ID.Address.Port()})
 	}
-	t.seen = kept
+	t.seen = remaining
 }
 
 // refusedAt is how many clients an expected port has refused, 0 where nobody counts them.

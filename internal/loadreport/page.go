@@ -81,7 +81,7 @@ func Write(w io.Writer, r Report) error {
 	if err != nil {
 		return fmt.Errorf("loadreport: %w", err)
 	}
-	own, err := assets.ReadFile("assets/report.css")
+	sheet, err := assets.ReadFile("assets/report.css")
 	if err != nil {
 		return fmt.Errorf("loadreport: %w", err)
 	}
@@ -94,7 +94,7 @@ func Write(w io.Writer, r Report) error {
 		return err
 	}
 	p := newPage(r)
-	p.Style = template.CSS(style + string(own))
+	p.Style = template.CSS(style + string(sheet))
 	var b strings.Builder
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("loadreport: %w", err)
@@ -210,8 +210,8 @@ func charts(l, before *api.RunListener, slo float64) (out []chart) {
 	}
 	offered := func(p *api.RunPoint) *uint64 { return p.Offered }
 	served := func(p *api.RunPoint) *uint64 { return p.Served }
-	kept := l.Knee != nil && l.Knee.KeepAlive
-	if !kept && slices.ContainsFunc(c.Points, func(p api.RunPoint) bool { return p.Answered != nil }) {
+	keepAlive := l.Knee != nil && l.Knee.KeepAlive
+	if !keepAlive && slices.ContainsFunc(c.Points, func(p api.RunPoint) bool { return p.Answered != nil }) {
 		served = func(p *api.RunPoint) *uint64 { return p.Answered } // when it was, and not when it was sure that it would be
 	}
 	clients := []series{
@@ -243,7 +243,7 @@ func charts(l, before *api.RunListener, slo float64) (out []chart) {
 		}
 	}
 	knee := 0.
-	if k := l.Knee; k != nil && k.Reached && k.AtOnce == nil && !kept {
+	if k := l.Knee; k != nil && k.Reached && k.AtOnce == nil && !keepAlive {
 		knee = k.ClientsPerSecond
 	}
 	add(c.chart("clients per second", "offered: began to connect; served: had their answer; turned away: when that was known", knee, "served all up to "+phrase.Decimal(knee)+"/s", clients...))

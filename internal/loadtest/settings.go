@@ -223,7 +223,7 @@ func (r *Result) times() (t times, err error) {
 	case !all.known() && !r.complete(first):
 		return t, fmt.Errorf("how long a request takes is not known: of %.0f in service at a time only %.0f ended", math.Ceil(all.busy/all.read), all.answered)
 	}
-	service, held := all.times()
+	service, occupied := all.times()
 	var full little
 	for i := first + 1; i <= last; i++ {
 		if r.busy(i) {
@@ -232,9 +232,9 @@ func (r *Result) times() (t times, err error) {
 	}
 	if full.read >= leastBusy && (full.known() || r.complete(first)) { // fewer readings, and none of them missed what is shorter than the time between
 		s, h := full.times()
-		service, held = max(service, s), max(held, h)
+		service, occupied = max(service, s), max(occupied, h)
 	}
-	return times{service: service, linger: max(0, held-service), slowness: r.slowness(first, last, max(slowOver, slowRounds*service))}, nil
+	return times{service: service, linger: max(0, occupied-service), slowness: r.slowness(first, last, max(slowOver, slowRounds*service))}, nil
 }
 
 // complete reports whether all requests that were in service from the first client on began and ended in the run, each with
@@ -267,7 +267,7 @@ func (y *little) add(c *Course, i int) {
 // known reports whether as many requests ended as tell the time of one.
 func (y *little) known() bool { return y.answered >= max(leastEnded, y.busy/y.read) }
 
-func (y *little) times() (service, held time.Duration) {
+func (y *little) times() (service, occupied time.Duration) {
 	of := func(sum float64) time.Duration {
 		return time.Duration(math.Round(sum/y.read*y.span/y.answered*1e6)) * time.Microsecond
 	}

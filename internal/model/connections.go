@@ -171,7 +171,7 @@ func ConnectionsReached(most int) int {
 }
 
 // MostlyIdle reports whether most of the connections that are held are idle.
-func MostlyIdle(idle, held int) bool { return float64(idle) > idleMajority*float64(held) }
+func MostlyIdle(idle, slots int) bool { return float64(idle) > idleMajority*float64(slots) }
 
 // MostlyRecent reports whether most idle connections were used within the last two
 // seconds: on average a client asks again that soon.

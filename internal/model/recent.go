@@ -65,13 +65,13 @@ func Dominant(packets map[Cause]uint64) Cause {
 // inOrder is the order of DropCauses; unknown ones, of later versions, come last.
 func inOrder(a, b Cause) int {
 	known := DropCauses()
-	place := func(c Cause) int {
+	rank := func(c Cause) int {
 		if i := slices.Index(known, c); i >= 0 {
 			return i
 		}
 		return len(known)
 	}
-	return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }
 
 // Telling reports whether the cause of a drop says why the queue was full.

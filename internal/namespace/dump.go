@@ -86,9 +86,9 @@ func (s *sampler) dumpAll(read reading) (err error) {
 // collectListener is dumpAll's callback. Of too many those are left out that are neither watched nor asked for. Samples may be
 // made meanwhile (apart): it writes nothing that is theirs.
 func (s *sampler) collectListener(l *sockdiag.Listener) error {
-	kept := s.dump.crowd.admits(l.UID, len(s.dump.found)) || s.watches.member(l.Inode) != nil
-	if kept || s.dump.crowd.asked < mostAsked && s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
-		if !kept {
+	admitted := s.dump.crowd.admits(l.UID, len(s.dump.found)) || s.watches.member(l.Inode) != nil
+	if admitted || s.dump.crowd.asked < mostAsked && s.expects(model.ListenerID{NetNS: s.id, Address: l.Address()}) {
+		if !admitted {
 			s.dump.crowd.asked++
 		}
 		s.dump.found = append(s.dump.found, *l)

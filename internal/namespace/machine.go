@@ -84,14 +84,14 @@ func Open(proc hostproc.FS, mount string, shared *Shared, pid int) (Opened, erro
 // Whose ns folder may not be read can still be found to share that
 // (/proc/PID/net is open to all).
 func namespaceOf(proc hostproc.FS, mount string, pid int) (*netns.Namespace, netns.ID, error) {
-	own, err := netns.Current()
+	current, err := netns.Current()
 	if pid == 0 || err != nil {
-		return nil, own, err
+		return nil, current, err
 	}
 	ns, err := netns.Open(netns.Path(mount, pid))
 	switch {
-	case err == nil && ns.ID() == own:
-		return nil, own, ns.Close()
+	case err == nil && ns.ID() == current:
+		return nil, current, ns.Close()
 	case err == nil:
 		return ns, ns.ID(), nil
 	case !errors.Is(err, fs.ErrPermission):
@@ -100,7 +100,7 @@ func namespaceOf(proc hostproc.FS, mount string, pid int) (*netns.Namespace, net
 	theirs, err1 := proc.NetID(pid)
 	ours, err2 := proc.NetID(os.Getpid())
 	if err1 == nil && err2 == nil && theirs == ours {
-		return nil, own, nil
+		return nil, current, nil
 	}
 	return nil, 0, fmt.Errorf("pid %d is in another network namespace: %w (entering it takes CAP_SYS_ADMIN and CAP_SYS_PTRACE)", pid, fs.ErrPermission)
 }

@@ -76,13 +76,13 @@ func Capital(s string) string {
 
 // Sentences joins what is not empty.
 func Sentences(parts ...string) string {
-	kept := make([]string, 0, len(parts))
+	said := make([]string, 0, len(parts))
 	for _, p := range parts {
 		if p != "" {
-			kept = append(kept, p)
+			said = append(said, p)
 		}
 	}
-	return strings.Join(kept, " ")
+	return strings.Join(said, " ")
 }
 
 // Number writes 8192 as "8,192": at three in the morning nobody counts digits.

@@ -59,24 +59,24 @@ func (in *Input) late(atServer time.Duration) bool {
 // because that is when the accept queue is checked first.
 func (p *freePool) peak(threads int) int {
 	p.serves(threads)
-	most, gone := 0, 0
+	most, ended := 0, 0
 	for i, t := range p.comes {
-		for gone < i && p.done[gone]+p.in.Linger <= t {
-			gone++
+		for ended < i && p.done[ended]+p.in.Linger <= t {
+			ended++
 		}
-		most = max(most, i+1-gone)
+		most = max(most, i+1-ended)
 	}
 	inside := 0
-	gone = 0
+	ended = 0
 	for _, t := range p.comes {
 		syn := t - p.in.RoundTrip
 		for inside < len(p.comes) && p.comes[inside] < syn {
 			inside++
 		}
-		for gone < inside && p.done[gone]+p.in.Linger <= syn {
-			gone++
+		for ended < inside && p.done[ended]+p.in.Linger <= syn {
+			ended++
 		}
-		most = max(most, inside-gone+1)
+		most = max(most, inside-ended+1)
 	}
 	return most
 }

@@ -94,12 +94,12 @@ func (c *catalogue) add(kind dto.MetricType, typeName, name, help string, labelN
 // were zero. Those of a namespace's kernel and of a process are older than the agent.
 func (c *catalogue) countedFrom(started time.Time) {
 	at := timestamppb.New(started)
-	own := []*metric{
+	counters := []*metric{
 		c.refused, c.droppedByCause, c.netns.unattributed,
 		c.listener.fullSeconds, c.listener.dropped, c.listener.overflow, c.listener.synDropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.answered, c.listener.unanswered,
 		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors, c.self.refused, c.self.evicted,
 	}
-	for _, m := range own {
+	for _, m := range counters {
 		m.created = at
 	}
 }

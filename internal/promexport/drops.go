@@ -91,13 +91,13 @@ func (s scrapeDrops) possible(a address, l *model.Listener) causes {
 // canOccur says whether the cause's evidence can be read at all.
 func canOccur(cause model.Cause, l *model.Listener) bool {
 	p, k := l.Process, l.Connector
-	told := k != nil && k.MaxConnections != nil
-	limited := told && k.MaxConnections.Value >= 0
+	known := k != nil && k.MaxConnections != nil
+	limited := known && k.MaxConnections.Value >= 0
 	switch cause {
 	case model.CauseMaxConnections: // a JVM's acceptor shows it whatever is known of the limit
-		return limited || !told && p != nil && isJVM(p, k)
+		return limited || !known && p != nil && isJVM(p, k)
 	case model.CauseKeepAliveIdle: // never claimed from unclassified connections
-		return (limited || !told && p != nil && isJVM(p, k)) && (k == nil || !k.TLS && !k.HTTP2)
+		return (limited || !known && p != nil && isJVM(p, k)) && (k == nil || !k.TLS && !k.HTTP2)
 	case model.CauseOpenFiles:
 		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
 	case model.CauseJVMPause:
@@ -111,7 +111,7 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 	case model.CauseMaxThreads: // where these accept
 		return k != nil && k.AcceptsWithWorkers()
 	case model.CauseSlowAccept: // what else could have filled the queue is known
-		return told || p != nil && isJVM(p, k)
+		return known || p != nil && isJVM(p, k)
 	default: // syn_backlog needs the listener alone, accept_queue that nothing else could be read
 		return true
 	}

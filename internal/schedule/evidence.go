@@ -30,7 +30,7 @@ func (t *tasks) read() time.Duration {
 	s := t.scheduler
 	r, now := s.list.Load(), s.options().Now()
 	troubled := make(map[model.ListenerID]*facts.Sampled)
-	standing := make(map[model.ListenerID]*facts.Sampled)
+	waiting := make(map[model.ListenerID]*facts.Sampled)
 	for _, n := range r.Namespaces {
 		if !n.Troubled(now.Add(-troubleOver)) && !namespace.Queued(n) {
 			continue
@@ -42,12 +42,12 @@ func (t *tasks) read() time.Duration {
 			case !l.Full.IsZero() || now.Sub(l.Moved) < troubleOver:
 				troubled[l.ID] = l
 			case t.stands(l, now):
-				standing[l.ID] = l
+				waiting[l.ID] = l
 			}
 		}
 	}
 	before := t.readings
-	wait := t.judge(r, now, func(id model.ListenerID) *facts.Sampled { return cmp.Or(troubled[id], standing[id]) })
+	wait := t.judge(r, now, func(id model.ListenerID) *facts.Sampled { return cmp.Or(troubled[id], waiting[id]) })
 	wait = min(wait, t.readProcesses(r, now, troubled))
 	s.acceptors.Retain(r.Watchlist)
 	if t.readings != before && wait > secondReading { // all that was wanted has been read
@@ -75,14 +75,14 @@ func (t *tasks) stands(l *facts.Sampled, now time.Time) bool {
 }
 
 // judge reads the evidence of the listeners whose clients are held up.
-func (t *tasks) judge(r *watchlist.List, now time.Time, heldUp func(model.ListenerID) *facts.Sampled) time.Duration {
+func (t *tasks) judge(r *watchlist.List, now time.Time, inTrouble func(model.ListenerID) *facts.Sampled) time.Duration {
 	wait := time.Second
 	undecided := false
 	defer func() { t.pending.Store(undecided) }()
 	t.judges.retain(len(r.Watched), r.Watches)
 	for i := range r.Watched {
 		e := &r.Watched[i]
-		l := heldUp(e.ID)
+		l := inTrouble(e.ID)
 		if l == nil || e.Owner == nil {
 			continue
 		}

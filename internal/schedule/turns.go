@@ -71,9 +71,9 @@ func (t *turns) step() int { return max(t.steps, 1) }
 // number is how many ticks are between two samples of a calm namespace.
 func (t *turns) number() int { return int(max(t.every.Load(), 1)) }
 
-// has reports whether this tick is the turn of a calm namespace, by its place.
-func (t *turns) has(place int) bool {
-	return t.step() > 1 || (t.tick+place)%t.number() == 0
+// has reports whether this tick is the turn of a calm namespace, by its index.
+func (t *turns) has(index int) bool {
+	return t.step() > 1 || (t.tick+index)%t.number() == 0
 }
 
 // end ends a tick, after which all namespaces are calm or not. upkeep is the CPU time of

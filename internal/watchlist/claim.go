@@ -114,13 +114,13 @@ func (c *Candidate) Limits(common Overrides) Overrides {
 // Select returns the listeners that the targets name: by port, by process, all, or
 // else Tomcat's. note is set when there was no Tomcat and so all are kept. They
 // come in the order of the screen and of the JSON.
-func (r *Rules) Select(all []*Candidate) (kept []*Candidate, note string) {
-	kept, note = r.filter(all)
-	Order(kept)
-	return kept, note
+func (r *Rules) Select(all []*Candidate) (selected []*Candidate, note string) {
+	selected, note = r.filter(all)
+	Order(selected)
+	return selected, note
 }
 
-func (r *Rules) filter(all []*Candidate) (kept []*Candidate, note string) {
+func (r *Rules) filter(all []*Candidate) (selected []*Candidate, note string) {
 	named := slices.DeleteFunc(slices.Clone(all), func(c *Candidate) bool { return !r.named(c) })
 	if pids := r.wholeProcesses(); len(named) == 0 && len(pids) > 0 && r.silent() == 0 {
 		return named, fmt.Sprintf("nothing listens on a TCP port in pid %s", strings.Trim(fmt.Sprint(pids), "[]"))
@@ -130,11 +130,11 @@ func (r *Rules) filter(all []*Candidate) (kept []*Candidate, note string) {
 	}
 	for _, c := range all {
 		if c.Discovered.Kind().Limits {
-			kept = append(kept, c)
+			selected = append(selected, c)
 		}
 	}
-	if len(kept) > 0 || r.silentWatch() || r.remembers() {
-		return kept, ""
+	if len(selected) > 0 || r.silentWatch() || r.remembers() {
+		return selected, ""
 	}
 	if r.AllNamespaces {
 		return nil, fmt.Sprintf("no Tomcat found; network namespaces looked into: %d", len(r.Namespaces))

@@ -178,17 +178,17 @@ func (r *listing) holderOf(sockets []owner.Socket) (most drainingServer, ok bool
 		if !known || p.ByThreadName {
 			continue
 		}
-		held := 0
+		count := 0
 		err := r.Sources.Proc.SocketInodes(p.PID, func(inode uint32) {
 			if left[inode] {
-				held++
+				count++
 				delete(left, inode)
 			}
 		})
-		if err != nil || held <= most.connected.Connections || !runs(r.Sources.Proc, p.PID) {
+		if err != nil || count <= most.connected.Connections || !runs(r.Sources.Proc, p.PID) {
 			continue
 		}
-		most = drainingServer{start: p.StartTime, connected: model.OtherProcess{PID: p.PID, Comm: model.Escape(p.Comm), Connections: held}}
+		most = drainingServer{start: p.StartTime, connected: model.OtherProcess{PID: p.PID, Comm: model.Escape(p.Comm), Connections: count}}
 	}
 	return most, most.connected.Connections > 0
 }

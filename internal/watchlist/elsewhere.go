@@ -55,14 +55,14 @@ func (e *elsewhere) search(r *listing) {
 
 // strangers are the processes of each other network namespace.
 func strangers(proc hostproc.FS) map[uint64][]int {
-	own, err := proc.NetID(os.Getpid())
+	here, err := proc.NetID(os.Getpid())
 	pids, err2 := proc.PIDs()
 	if err != nil || err2 != nil {
 		return nil
 	}
 	out := make(map[uint64][]int)
 	for _, pid := range pids {
-		if id, err := proc.NetID(pid); err == nil && id != own {
+		if id, err := proc.NetID(pid); err == nil && id != here {
 			out[id] = append(out[id], pid)
 		}
 	}
@@ -108,11 +108,11 @@ func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
 // JVMs are if none is here.
 func (r *listing) seekElsewhere() {
 	r.elsewhere.served, r.elsewhere.javas = nil, nil
-	own := r.agentNamespace()
-	if own == 0 || r.opt.AllNamespaces || r.Sources.Owners == nil {
+	here := r.agentNamespace()
+	if here == 0 || r.opt.AllNamespaces || r.Sources.Owners == nil {
 		return
 	}
-	missed := func(t model.Target) bool { return !t.Up && t.NetNS == own }
+	missed := func(t model.Target) bool { return !t.Up && t.NetNS == here }
 	noTomcat := r.rules.Empty() && !slices.ContainsFunc(r.watched, func(c *Candidate) bool { return c.Discovered.Kind().Limits })
 	if !slices.ContainsFunc(r.Targets, missed) && !noTomcat {
 		return

@@ -115,7 +115,7 @@ func (r *Rules) known(all []*Candidate, port uint16) bool {
 }
 
 // Infos are the labels of every port that is watched or expected.
-func (r *Rules) Infos(labels map[string]string, kept []*Candidate) []model.TargetInfo {
+func (r *Rules) Infos(labels map[string]string, selected []*Candidate) []model.TargetInfo {
 	var out []model.TargetInfo
 	add := func(port uint16, netns uint64, t *Target) {
 		info := model.TargetInfo{Port: port, NetNS: netns}
@@ -124,7 +124,7 @@ func (r *Rules) Infos(labels map[string]string, kept []*Candidate) []model.Targe
 			out = append(out, info)
 		}
 	}
-	for _, c := range kept {
+	for _, c := range selected {
 		add(c.Port(), c.ID.NetNS, c.target())
 	}
 	for _, ns := range r.Namespaces {

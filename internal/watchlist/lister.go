@@ -252,20 +252,20 @@ func ports(list []*Candidate) []match.Listening {
 // selectWatched leaves out what the targets do not name and what is beyond
 // --max-listeners, and has the others watched.
 func (r *listing) selectWatched() {
-	kept, note := r.rules.Select(r.all)
+	selected, note := r.rules.Select(r.all)
 	if note != "" {
 		r.Notes = append(r.Notes, note)
 	}
-	if most := r.opt.MaxListeners; most > 0 && len(kept) > most {
-		r.Omitted += len(kept) - most
-		kept = r.fairShares(kept, most)
+	if most := r.opt.MaxListeners; most > 0 && len(selected) > most {
+		r.Omitted += len(selected) - most
+		selected = r.fairShares(selected, most)
 	}
-	r.watch(kept)
+	r.watch(selected)
 	// Which ports are served is known by now.
 	r.rules.Scope = r.Lister.Namespaces.scope(r.opt, r.Silent, r.OneShot)
 	targets, notes := r.rules.Expected(r.all)
 	r.Targets, r.Notes = targets, append(r.Notes, notes...)
-	r.Infos = r.rules.Infos(r.opt.Labels, kept)
+	r.Infos = r.rules.Infos(r.opt.Labels, selected)
 }
 
 // fairShares are the candidates that are watched when there are too many: no owner and no
@@ -291,9 +291,9 @@ func (r *listing) fairShares(list []*Candidate, most int) []*Candidate {
 
 // watch gives the samples what is kept; of a namespace that did not answer, those
 // of its latest answer stay.
-func (r *listing) watch(kept []*Candidate) {
+func (r *listing) watch(selected []*Candidate) {
 	lists := make(map[uint64][]namespace.Listening)
-	for _, c := range kept {
+	for _, c := range selected {
 		n := r.Lister.Namespaces.Find(c.ID.NetNS)
 		if err := n.Follow(r.At); err != nil {
 			r.miss.Add(model.Unavailable{What: fmt.Sprintf("counters of network namespace %d", n.ID), Why: err.Error()})

@@ -109,8 +109,8 @@ func (o *owners) owns(pid int, r *listing) bool {
 			inodes = append(inodes, c.Inodes()...)
 		}
 	}
-	held, err := r.Sources.Owners.OwnedBy(pid, inodes)
-	maps.Copy(o.byInode, held)
+	found, err := r.Sources.Owners.OwnedBy(pid, inodes)
+	maps.Copy(o.byInode, found)
 	return err == nil || errors.Is(err, hostproc.ErrNoProcess)
 }
 

@@ -146,7 +146,7 @@ func bounded(open []*namespace.Namespace, come map[netns.ID]resident, most int) 
 	if all <= most {
 		return open, nil, 0
 	}
-	gone := make(map[*namespace.Namespace]bool)
+	leaving := make(map[*namespace.Namespace]bool)
 	for _, i := range shares.Surplus(all, most, func(i int) string {
 		if i < len(ids) {
 			return come[ids[i]].owner
@@ -156,11 +156,11 @@ func bounded(open []*namespace.Namespace, come map[netns.ID]resident, most int) 
 		if i < len(ids) {
 			delete(come, ids[i])
 		} else {
-			gone[discovered[i-len(ids)]] = true
+			leaving[discovered[i-len(ids)]] = true
 		}
 	}
 	for _, n := range open {
-		if gone[n] {
+		if leaving[n] {
 			left = append(left, n)
 		} else {
 			stay = append(stay, n)
@@ -197,7 +197,7 @@ func (p *Namespaces) residents() (*residents, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := p.src.Proc.NetID(os.Getpid())
+	here, err := p.src.Proc.NetID(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (p *Namespaces) residents() (*residents, error) {
 			out.byNetNS[id] = pid
 		}
 	}
-	delete(out.hidden, own)
+	delete(out.hidden, here)
 	for _, pid := range out.byNetNS { // another of its processes may have answered
 		if len(out.hidden) == 0 {
 			break

@@ -25,16 +25,16 @@ func Shares(claimants []Claimant, limit int) []int {
 	for i := range order {
 		order[i] = i
 	}
-	kept := func(a, b int) int { return first(claimants[a].Watched, claimants[b].Watched) }
-	slices.SortStableFunc(order, kept)
+	before := func(a, b int) int { return first(claimants[a].Watched, claimants[b].Watched) }
+	slices.SortStableFunc(order, before)
 	turn := turns(claimants, order, func(c *Claimant) string { return fmt.Sprint(c.NetNS) })
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(turn[a], turn[b]), kept(a, b)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(turn[a], turn[b]), before(a, b)) })
 	turn = turns(claimants, order, func(c *Claimant) string { return cmp.Or(c.Owner, fmt.Sprint(c.NetNS)) })
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(
 			first(claimants[a].Explicit, claimants[b].Explicit),
 			cmp.Compare(turn[a], turn[b]),
-			kept(a, b),
+			before(a, b),
 		)
 	})
 	chosen := order[:min(max(limit, 0), len(order))]

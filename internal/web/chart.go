@@ -84,7 +84,7 @@ func by(points []recording.Point, width int64, values []float64, top float64) (o
 		}
 	}
 	known := model.DropCauses()
-	own := make(map[model.Cause][]float64)
+	byCause := make(map[model.Cause][]float64)
 	for i, p := range worst {
 		if p.Drops == 0 {
 			continue
@@ -93,14 +93,14 @@ func by(points []recording.Point, width int64, values []float64, top float64) (o
 		if !slices.Contains(known, cause) {
 			cause = otherCause
 		}
-		if own[cause] == nil {
-			own[cause] = slices.Repeat([]float64{-1}, chartColumns)
+		if byCause[cause] == nil {
+			byCause[cause] = slices.Repeat([]float64{-1}, chartColumns)
 		}
-		own[cause][i] = values[i]
+		byCause[cause][i] = values[i]
 	}
 	for _, cause := range append(known, otherCause) {
-		if own[cause] != nil {
-			out = append(out, layer{string(cause), string(cause), area(own[cause], top)})
+		if byCause[cause] != nil {
+			out = append(out, layer{string(cause), string(cause), area(byCause[cause], top)})
 		}
 	}
 	return out

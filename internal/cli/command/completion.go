@@ -68,7 +68,7 @@ func folders() []string { return []string{"incident-dir", "kubelet-logs"} }
 // files are offered for no number, time or address.
 func CompleteAll(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if _, own := cmd.GetFlagCompletionFunc(f.Name); own || f.Value.Type() == "bool" {
+		if _, completes := cmd.GetFlagCompletionFunc(f.Name); completes || f.Value.Type() == "bool" {
 			return
 		}
 		switch words, ok := choices()[f.Name]; {
@@ -177,9 +177,9 @@ const Grace = 500 * time.Millisecond
 // Interruptible runs what reads the machine until ctx is done, and does not
 // wait for it much longer: left says that it still runs, and that what it uses
 // must stay open.
-func Interruptible(ctx context.Context, look func(context.Context) error) (left bool, err error) {
+func Interruptible(ctx context.Context, run func(context.Context) error) (left bool, err error) {
 	done := make(chan error, 1)
-	go func() { done <- look(ctx) }()
+	go func() { done <- run(ctx) }()
 	select {
 	case err = <-done:
 	case <-ctx.Done():

@@ -81,7 +81,7 @@ func Run(fn func(cmd *cobra.Command) error) func(*cobra.Command, []string) error
 func ExitCode(err error) int {
 	var usage *usageError
 	var status *StatusError
-	var own *Failure
+	var failure *Failure
 	var ran *RunError
 	switch {
 	case err == nil:
@@ -95,7 +95,7 @@ func ExitCode(err error) int {
 		}[status.Status]
 	case errors.As(err, &usage):
 		return ExitUsage
-	case errors.As(err, &own):
+	case errors.As(err, &failure):
 		return ExitFailure
 	}
 	return ExitUsage

@@ -76,22 +76,22 @@ func MoreCPU(s *symptoms.Symptoms) (times float64, wanted string) {
 // for each of these, and a quarter more. known is false where clients do not show it; 0 times is no number to give.
 func forAll(s *symptoms.Symptoms) (times float64, wanted string, known bool) {
 	const (
-		few, young = 5, 15 * time.Second // do not show what a request takes
-		most       = 10.                 // times: above it is no number to give
+		least, young = 5, 15 * time.Second // do not show what a request takes
+		most         = 10.                 // times: above it is no number to give
 	)
 	lost := s.Losses()
 	c := lost.Clients
-	if c == nil || c.Flood != nil || c.PacketsLost > 0 || c.Untracked > 0 || !c.Answers.Known || c.Begun < few+c.Answers.Checks {
+	if c == nil || c.Flood != nil || c.PacketsLost > 0 || c.Untracked > 0 || !c.Answers.Known || c.Begun < least+c.Answers.Checks {
 		return 0, "", false
 	}
 	came := c.Begun - c.Answers.Checks // who asks for nothing takes no CPU time
 	done, settled := c.Answers.Answered+lost.AbandonedRequests, c.Arrivals != nil && c.Arrivals.First >= young
 	switch {
-	case settled && done >= few && 1.25*float64(came) > most*float64(done):
+	case settled && done >= least && 1.25*float64(came) > most*float64(done):
 		return 0, "", true
-	case settled && done >= few && came > done:
+	case settled && done >= least && came > done:
 		return 1.25 * float64(came) / float64(done), phrase.Sprintf("for all who come: of %v in the last %s it is enough for %v", phrase.Count(came, "client"), phrase.Seconds(c.Observed), phrase.Number(done)), true
-	case s.Shown != nil && (!settled || done < few): // more will be known
+	case s.Shown != nil && (!settled || done < least): // more will be known
 		return 0, "", true
 	}
 	return 0, "", false

@@ -14,30 +14,30 @@ import (
 // are still there are as many as are served within that patience, and the last of them is
 // served when it is over: half of them.
 func FewerSteps(s *symptoms.Symptoms) []model.Step {
-	gone := reading.GivenUp(s.Now)
+	left := reading.GivenUp(s.Now)
 	most, known := reading.MaxThreads(s.Now)
-	if gone == 0 || !known || reading.ConnectionLimit(s.Now) == reading.LimitUnknown {
+	if left == 0 || !known || reading.ConnectionLimit(s.Now) == reading.LimitUnknown {
 		return nil
 	}
-	to := max((most+reading.WaitingRequests(s.Now)-gone)/2, most+1)
+	to := max((most+reading.WaitingRequests(s.Now)-left)/2, most+1)
 	in := s.Now.Connector.MaxConnections
-	text := "If neither can be, let fewer wait: " + LeftInLine(gone, reading.WaitingRequests(s.Now))
+	text := "If neither can be, let fewer wait: " + LeftInLine(left, reading.WaitingRequests(s.Now))
 	if in.Value > 0 && to >= in.Value {
 		return nil
 	}
 	return []model.Step{MaxConnectionsSetting().Change(s, in, text, in.Value, to)}
 }
 
-// LeftInLine says that gone of all requests that wait are of clients that have left.
-func LeftInLine(gone, all int) string {
-	of := phrase.Sprintf("%d of the %d requests that wait", gone, all)
+// LeftInLine says that left of all requests that wait are of clients that have left.
+func LeftInLine(left, all int) string {
+	of := phrase.Sprintf("%d of the %d requests that wait", left, all)
 	switch {
 	case all == 1:
 		of = "the one request that waits"
-	case gone == all:
+	case left == all:
 		of = phrase.Sprintf("all %d requests that wait", all)
 	}
-	if gone == 1 {
+	if left == 1 {
 		return "the client of " + of + " has given up, and it is served all the same"
 	}
 	return "the clients of " + of + " have given up, and these are served all the same"

@@ -32,10 +32,10 @@ func Infer(before, now *model.Listener, latched int) (c *model.Connector, was *m
 		if c.MaxConnections.Uncertain = uncounted; uncounted {
 			c.MaxConnections.Note += "; uncertain: it is more by the connections that clients reset, which could not be counted"
 		}
-	} else if held := now.Connections.Accepted; ConnectionLimit(now) == LimitKnown && held > c.MaxConnections.Value+1 {
+	} else if accepted := now.Connections.Accepted; ConnectionLimit(now) == LimitKnown && accepted > c.MaxConnections.Value+1 {
 		c.MaxConnections = new(*c.MaxConnections)
 		c.MaxConnections.Uncertain = true
-		c.MaxConnections.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", held)
+		c.MaxConnections.Note = phrase.Sprintf("uncertain: %d connections are held, more than that", accepted)
 	}
 	return c, withInferred(before, c)
 }

@@ -87,9 +87,9 @@ func (p Pair) AwaitsWorkers() bool {
 	if p.Before == nil || !AcceptsWithWorkers(p.Now) || !p.Both(func(l *model.Listener) bool { return AllThreadsBusy(l) && QueueWaits(l) }) {
 		return false
 	}
-	held, ok := SlotsInUse(p.Now)
+	slots, ok := SlotsInUse(p.Now)
 	then, known := SlotsInUse(p.Before)
-	return ok && known && held <= then+max(1, then/10)
+	return ok && known && slots <= then+max(1, then/10)
 }
 
 // MostlyIdle reports whether most accepted connections are idle in the snapshots

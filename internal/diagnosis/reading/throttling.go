@@ -20,15 +20,15 @@ type throttling struct {
 func (p Pair) Throttling() throttling {
 	periods, ok1 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriods })
 	throttled, ok2 := grown(p, func(p *model.Process) *uint64 { return p.CPUPeriodsThrottled })
-	kept, ok3 := p.total(cpuThrottled)
+	withheld, ok3 := p.total(cpuThrottled)
 	used, ok4 := p.total(CPUUsed)
-	if !ok1 || !ok2 || !ok3 || !ok4 || periods == 0 || kept == 0 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || periods == 0 || withheld == 0 {
 		return throttling{}
 	}
 	return throttling{
 		// Two limits one above the other may both throttle in a period.
 		throttled: min(throttled, periods), periods: periods,
-		Withheld: kept.Seconds() / (kept + used).Seconds(),
+		Withheld: withheld.Seconds() / (withheld + used).Seconds(),
 	}
 }
 

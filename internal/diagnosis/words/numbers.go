@@ -26,13 +26,13 @@ func QueueEvidence(s *symptoms.Symptoms, c model.Cause, v model.Verdict) string 
 
 // Join makes one sentence of facts, those that are empty left out.
 func Join(parts ...string) string {
-	kept := make([]string, 0, len(parts))
+	said := make([]string, 0, len(parts))
 	for _, p := range parts {
 		if p != "" {
-			kept = append(kept, p)
+			said = append(said, p)
 		}
 	}
-	return phrase.Capital(strings.Join(kept, "; ")) + "."
+	return phrase.Capital(strings.Join(said, "; ")) + "."
 }
 
 // ThreadNumbers are how many threads are busy, and how many requests wait for one.
@@ -64,8 +64,8 @@ func ThreadNumbers(s *symptoms.Symptoms) string {
 	text += workerNumbers(s)
 	if n := reading.WaitingRequests(s.Now); n > 0 && text != "" {
 		text += phrase.Sprintf(", %s waiting", phrase.Count(n, "request"))
-		if gone := s.Now.Connections.Abandoned; gone > 0 {
-			text += phrase.Sprintf(" (%d of them from clients that have closed)", gone)
+		if left := s.Now.Connections.Abandoned; left > 0 {
+			text += phrase.Sprintf(" (%d of them from clients that have closed)", left)
 		}
 	}
 	return text

@@ -28,11 +28,11 @@ func Idle(l *model.Listener) string {
 // ofThem are some of the connections that are held: "12 of them", "all of them", or of one
 // that is the only one "which is".
 func ofThem(l *model.Listener, n int) string {
-	held, ok := reading.SlotsInUse(l)
+	slots, ok := reading.SlotsInUse(l)
 	switch {
-	case !ok || n < held:
+	case !ok || n < slots:
 		return phrase.Sprintf("%d of them", n)
-	case held == 1:
+	case slots == 1:
 		return "which is"
 	}
 	return "all of them"

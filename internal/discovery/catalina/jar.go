@@ -55,13 +55,13 @@ func (p *Process) jarVersion(name string) (Version, error) {
 	if err != nil {
 		return Version{}, fmt.Errorf("%q: %w", name, errJar)
 	}
-	for _, place := range []struct{ file, key string }{
+	for _, entry := range []struct{ file, key string }{
 		// server.number leaves out which milestone it is.
 		{"org/apache/catalina/util/ServerInfo.properties", "server.info=Apache Tomcat/"},
 		{"org/apache/catalina/util/ServerInfo.properties", "server.number="},
 		{"META-INF/MANIFEST.MF", "Implementation-Version: "},
 	} {
-		if v, err := versionIn(jar, place.file, place.key); err == nil {
+		if v, err := versionIn(jar, entry.file, entry.key); err == nil {
 			return v, nil
 		}
 	}

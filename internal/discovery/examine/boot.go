@@ -154,8 +154,8 @@ func managementTLS(env *springboot.Environment, inherited bool) bool {
 	if v, ok, err := env.Get(name + "enabled"); ok {
 		return err != nil || !strings.EqualFold(v.Text, "false")
 	}
-	for _, own := range []string{"key-store", "bundle", "certificate", "key-alias"} {
-		if v, ok, err := env.Get(name + own); ok && err == nil && v.Text != "" {
+	for _, property := range []string{"key-store", "bundle", "certificate", "key-alias"} {
+		if v, ok, err := env.Get(name + property); ok && err == nil && v.Text != "" {
 			return true
 		}
 	}

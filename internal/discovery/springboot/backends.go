@@ -56,8 +56,8 @@ func (s *settings) dataSource() (Backend, bool) {
 		return Backend{}, false
 	}
 	library, url := s.poolLibrary(), s.text(dataSourceName+".url")
-	if own := s.text(dataSourceName + ".hikari.jdbc-url"); library == hikari && own != "" {
-		url = own // bound to HikariDataSource after it was made with the other
+	if hikariURL := s.text(dataSourceName + ".hikari.jdbc-url"); library == hikari && hikariURL != "" {
+		url = hikariURL // bound to HikariDataSource after it was made with the other
 	}
 	at, ok := parseJDBC(url)
 	if !ok {

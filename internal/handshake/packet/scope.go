@@ -38,7 +38,7 @@ func (s *Scope) IsLocal(to *Segment) bool {
 	if s.local == nil || to.Loopback() {
 		return true
 	}
-	if _, own := s.local[to.Dst]; own {
+	if _, local := s.local[to.Dst]; local {
 		return true
 	}
 	addr := to.Dst.Netip()

@@ -65,12 +65,12 @@ func (q *Queue[T]) shrink() {
 
 // Drop removes those that which names.
 func (q *Queue[T]) Drop(which func(*T) bool) {
-	kept := q.list[:q.head]
+	rest := q.list[:q.head]
 	for i := q.head; i < len(q.list); i++ {
 		if !which(&q.list[i].of) {
-			kept = append(kept, q.list[i])
+			rest = append(rest, q.list[i])
 		}
 	}
-	q.list = kept
+	q.list = rest
 	q.shrink()
 }

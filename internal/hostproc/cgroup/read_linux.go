@@ -139,19 +139,19 @@ func (r *reading) read() Group {
 	if c.PodUID == "" && besideUs(c.Path) {
 		c.nameFromMounts(r.mounts())
 	}
-	own := true
+	innermost := true
 	r.upwards("cpu", func(dir string, v2 bool, read readFile) {
-		if own {
+		if innermost {
 			c.Used = cpuUsage(dir, v2, read)
 		}
-		own = false
+		innermost = false
 		c.readCPU(dir, v2, read)
 	})
 	r.upwards("memory", func(dir string, v2 bool, read readFile) { c.readMemory(dir, v2, read) })
-	own = true
+	innermost = true
 	r.upwards("pids", func(dir string, _ bool, read readFile) {
-		c.readPids(dir, own, read)
-		own = false
+		c.readPids(dir, innermost, read)
+		innermost = false
 	})
 	c.Frozen = r.frozen()
 	return c
@@ -345,10 +345,10 @@ func (c *Group) readMemory(dir string, v2 bool, read readFile) {
 
 // readPids reads a group's limit, and how often it was reached: an own group's
 // pids.events, of those above it pids.events.local, without their other groups'.
-func (c *Group) readPids(dir string, own bool, read readFile) {
+func (c *Group) readPids(dir string, innermost bool, read readFile) {
 	c.PidsLimit = readLimit(c.PidsLimit, read, dir+"/pids.max")
 	name := "/pids.events.local"
-	if own {
+	if innermost {
 		name = "/pids.events"
 	}
 	events, err := read(dir + name)

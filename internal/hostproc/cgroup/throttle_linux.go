@@ -63,8 +63,8 @@ func (k *ThrottleFile) open(r *reading) {
 
 // usageFile counts the CPU time of the process's own group: in version 1 in the
 // hierarchy of cpuacct, which is mounted with that of cpu or apart.
-func usageFile(r *reading, own string, v2 bool) *procfile.Handle {
-	name := own + "/cpu.stat"
+func usageFile(r *reading, dir string, v2 bool) *procfile.Handle {
+	name := dir + "/cpu.stat"
 	if !v2 {
 		group, v2, ok := controllerPath(r.groups, "cpuacct")
 		point, rel, seen := r.visibleHere("cpuacct", group, v2)

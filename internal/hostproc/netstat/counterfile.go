@@ -23,11 +23,11 @@ func share(fs hostproc.FS, pid int, file string) (*procfile.Shared, error) {
 }
 
 func openCounters(fs hostproc.FS, pid int, file, protocol string, names []string) (*counterFile, error) {
-	kept, err := share(fs, pid, file)
+	opened, err := share(fs, pid, file)
 	if err != nil {
 		return nil, fs.Wrap(pid, "net/"+file, err)
 	}
-	f := &counterFile{file: kept, protocol: protocol, names: names, values: make([]uint64, len(names))}
+	f := &counterFile{file: opened, protocol: protocol, names: names, values: make([]uint64, len(names))}
 	if err := f.read(); err != nil {
 		_ = f.Close()
 		return nil, err

@@ -109,9 +109,9 @@ func (h *history) clone() *history {
 	out.began = slices.Clone(h.began)
 	out.tracks = make(map[identity]*track, len(h.tracks))
 	for p, t := range h.tracks {
-		kept := *t
-		kept.moments = slices.Clone(t.moments)
-		out.tracks[p] = &kept
+		copied := *t
+		copied.moments = slices.Clone(t.moments)
+		out.tracks[p] = &copied
 	}
 	return &out
 }

@@ -61,8 +61,8 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func exitCode(err error, stderr io.Writer) int {
 	var status *statusError
 	var usage *usageError
-	var told *reported
-	var own *failure
+	var shown *reported
+	var failed *failure
 	var coded *codeError
 	switch {
 	case err == nil:
@@ -74,9 +74,9 @@ func exitCode(err error, stderr io.Writer) int {
 		return coded.code
 	case errors.As(err, &status):
 		return map[model.Status]int{model.StatusWarning: 10, model.StatusSaturated: 11, model.StatusLosing: 12, model.StatusDown: 13}[status.status]
-	case errors.As(err, &told):
+	case errors.As(err, &shown):
 		return exitFailure
-	case errors.As(err, &usage) || !errors.As(err, &own):
+	case errors.As(err, &usage) || !errors.As(err, &failed):
 		fmt.Fprintf(stderr, "tcpdiag: %v (see kubectl tcpdiag --help)\n", err)
 		return exitUsage
 	}

@@ -130,14 +130,14 @@ func (r *runOptions) follow(ctx context.Context, c *passthrough.Child, recorder 
 	if recorder == nil {
 		return <-c.Ended
 	}
-	looks := make(chan *model.Snapshot)
+	snapshots := make(chan *model.Snapshot)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
 		for tick := time.NewTicker(time.Second); ctx.Err() == nil; {
 			again(ctx, results)
 			select {
-			case looks <- merged(results).Model():
+			case snapshots <- merged(results).Model():
 			case <-ctx.Done():
 			}
 			select {
@@ -149,7 +149,7 @@ func (r *runOptions) follow(ctx context.Context, c *passthrough.Child, recorder 
 	began, ended, settled := time.Now(), c.Ended, (<-chan time.Time)(nil)
 	for {
 		select {
-		case s := <-looks:
+		case s := <-snapshots:
 			recorder.Observe(s)
 			if settled != nil && time.Since(began) >= recorder.Ended+decidedIn && recorder.Open() == 0 {
 				return code

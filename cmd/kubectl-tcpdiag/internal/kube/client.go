@@ -38,18 +38,18 @@ func New(config *rest.Config, agent string) (*Client, error) {
 		return nil, err
 	}
 	meta.AddToGroupVersion(scheme, core.SchemeGroupVersion)
-	own := rest.CopyConfig(config)
-	own.UserAgent = agent
-	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
-	own.QPS, own.Burst = 50, 100
-	own.WarningHandler = rest.NoWarnings{}
-	own.APIPath, own.GroupVersion = "/api", &core.SchemeGroupVersion
-	own.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	client, err := rest.RESTClientFor(own)
+	limited := rest.CopyConfig(config)
+	limited.UserAgent = agent
+	limited.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next} })
+	limited.QPS, limited.Burst = 50, 100
+	limited.WarningHandler = rest.NoWarnings{}
+	limited.APIPath, limited.GroupVersion = "/api", &core.SchemeGroupVersion
+	limited.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	client, err := rest.RESTClientFor(limited)
 	if err != nil {
 		return nil, err
 	}
-	return &Client{own, client}, nil
+	return &Client{limited, client}, nil
 }
 
 // access is what is asked for, in the words of RBAC.

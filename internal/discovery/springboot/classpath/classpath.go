@@ -116,8 +116,8 @@ func (c *ClassPath) addArchive(p *launch.Process, l *launch.Command, root *Entry
 	if v := c.manifest["spring-boot-lib"]; v != "" && c.kind == KindJar {
 		libs = []string{v}
 	}
-	own := root.below(classes)
-	c.entries, c.application = append(c.entries, own), append(c.application, own)
+	inside := root.below(classes)
+	c.entries, c.application = append(c.entries, inside), append(c.application, inside)
 	for _, lib := range append(libs, "lib/") { // lib/ is the layout of Spring Boot 1.3
 		c.addLibraries(p, root, lib)
 	}
@@ -213,8 +213,8 @@ func (c *ClassPath) addEntry(p *launch.Process, entry string) {
 	case strings.HasSuffix(entry, ".jar") || strings.HasSuffix(entry, ".war") || strings.HasSuffix(entry, ".zip"):
 		c.entries = append(c.entries, c.fileJar(p, entry, keepConfig))
 	default:
-		own := dirEntry(entry)
-		c.entries, c.application = append(c.entries, own), append(c.application, own)
+		added := dirEntry(entry)
+		c.entries, c.application = append(c.entries, added), append(c.application, added)
 	}
 }
 

@@ -112,9 +112,9 @@ func (cd *configData) next(ctx *activationContext, ph phase) *contributor {
 func (cd *configData) bind(c *contributor) {
 	c.kind = bound
 	r := cd.resolver()
-	own := []*properties.Document{c.doc}
+	document := []*properties.Document{c.doc}
 	read := func(name string) []string {
-		list, err := properties.LookupList(own, name, r)
+		list, err := properties.LookupList(document, name, r)
 		if err != nil {
 			cd.im.unavailable(name+" of "+c.doc.Label, err.Error(), "")
 		}

@@ -95,16 +95,16 @@ func hasProfileSpecificChild(c *contributor) bool {
 func (c *contributor) takeProfileSpecific() []*contributor {
 	var taken []*contributor
 	for ph := range phases {
-		var kept []*contributor
+		var children []*contributor
 		for _, child := range c.children[ph] {
 			if child.profileSpecific {
 				child.profileSpecific = false
 				taken = append(taken, child)
 			} else {
-				kept = append(kept, child)
+				children = append(children, child)
 			}
 		}
-		c.setChildren(ph, kept)
+		c.setChildren(ph, children)
 	}
 	return taken
 }

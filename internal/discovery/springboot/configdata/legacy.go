@@ -154,9 +154,9 @@ func (lf *legacyFiles) pass(p legacyProfile, filters func(string) legacyFilter, 
 // loadNamed loads a profile's own file and the sections for it in the others.
 func (lf *legacyFiles) loadNamed(prefix, ext, profile string, filters func(string) legacyFilter, add func(string, *properties.Document)) {
 	if profile != "" {
-		own := prefix + "-" + profile + "." + ext
-		lf.load(own, ext, profile, filters(""), add)
-		lf.load(own, ext, profile, filters(profile), add)
+		path := prefix + "-" + profile + "." + ext
+		lf.load(path, ext, profile, filters(""), add)
+		lf.load(path, ext, profile, filters(profile), add)
 		for _, before := range lf.processed {
 			if before.name != "" {
 				lf.load(prefix+"-"+before.name+"."+ext, ext, profile, filters(profile), add)
