@@ -75,7 +75,7 @@ func (p *parser) unknown(key *yaml.Node, fields []field) {
 func belongs(key string, known []string) string {
 	inside := []struct {
 		parent string
-		keys  []string
+		keys   []string
 	}{
 		{"limits", []string{"max_connections", "accept_count", "max_threads"}},
 		{"targets", []string{"port", "ports", "pid"}},
