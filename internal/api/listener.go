@@ -97,6 +97,7 @@ type Connections struct {
 	Abandoned      int            `json:"abandoned"`                // of client_closed: with a request that nobody has read
 	Left           int            `json:"left,omitempty"`           // of client_closed: for half a second and more, and the server still has their requests
 	LeftSeconds    float64        `json:"left_seconds,omitempty"`   // of these, for how long the first, at least
+	Repeating      int            `json:"repeating,omitempty"`      // 3 % and more of what was sent was sent again
 	Unacknowledged int            `json:"unacknowledged,omitempty"` // of sending: repeated again and again, and nothing has come back
 	Forgotten      int            `json:"forgotten,omitempty"`      // of none of these: ended by the server, and nothing acknowledges it, at addresses from which others are heard of
 	Silent         *int           `json:"silent,omitempty"`         // of idle, where there are any: have sent nothing since they were connected
@@ -267,6 +268,7 @@ func newConnections(c *model.Connections) *Connections {
 		Abandoned:      c.Abandoned,
 		Left:           c.Left,
 		LeftSeconds:    c.LeftFor.Seconds(),
+		Repeating:      c.Repeating,
 		Unacknowledged: c.Unacknowledged,
 		Forgotten:      c.Forgotten,
 		Silent:         silent,

@@ -77,7 +77,7 @@ func (c *Connections) model() *model.Connections {
 		return nil
 	}
 	out := &model.Connections{
-		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Left: c.Left, LeftFor: period(c.LeftSeconds), Unacknowledged: c.Unacknowledged, Forgotten: c.Forgotten, Partial: c.Partial,
+		Accepted: c.Accepted, Reset: c.Reset, Abandoned: c.Abandoned, Left: c.Left, LeftFor: period(c.LeftSeconds), Repeating: c.Repeating, Unacknowledged: c.Unacknowledged, Forgotten: c.Forgotten, Partial: c.Partial,
 		Subset: c.Subset, Error: c.SubsetError, States: c.States,
 	}
 	out.Phases = [model.NumPhases]int{

@@ -48,7 +48,7 @@ func (f *Found) Estimate(s Subset) {
 	}
 	c := &f.Counts
 	c.Subset, f.subset = s.Asked, s
-	c.Unacknowledged, c.Left = s.all(c.Unacknowledged), s.all(c.Left)
+	c.Unacknowledged, c.Left, c.Repeating = s.all(c.Unacknowledged), s.all(c.Left), s.all(c.Repeating)
 	idle := [...]int{c.MaybeBusy, c.Phases[model.Idle] - c.Silent - c.MaybeBusy}
 	closed := [...]int{c.Abandoned, c.ClosedIdle, c.Phases[model.ClientClosed] - c.Abandoned - c.ClosedIdle}
 	open := [...]int{f.states[sockdiag.Established], f.states[sockdiag.CloseWait]}

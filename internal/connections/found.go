@@ -127,6 +127,9 @@ func (f *Found) accept(s *sockdiag.Socket) {
 			f.Counts.MaybeBusy++
 		}
 	}
+	if repeating(s) {
+		f.Counts.Repeating++
+	}
 	if left(s) {
 		f.Counts.Left++
 		f.Counts.LeftFor = max(f.Counts.LeftFor, s.Info.LastAckRecv)
@@ -143,6 +146,15 @@ func (f *Found) accept(s *sockdiag.Socket) {
 		}
 	}
 }
+
+// repeating: see model.Connections.Repeating.
+func repeating(s *sockdiag.Socket) bool {
+	i := &s.Info
+	return s.HasInfo && i.HasBytesSent() && i.Retransmits < unacknowledgedAfter && i.BytesRetrans > 0 && repeatedPart*i.BytesRetrans >= i.BytesSent
+}
+
+// repeatedPart: one byte of as many is more than a network loses that works.
+const repeatedPart = 33
 
 // requestWithin is how long a connection that has just been made is not called idle: its first
 // request is on the way. Its last_data_recv is the time of the handshake (tcp_create_openreq_child).

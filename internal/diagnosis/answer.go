@@ -67,6 +67,9 @@ func (j *judge) what(v model.Verdict) string {
 			state, _ := j.okState()
 			return state + "."
 		}
+		if v.Cause == model.CauseLossyNetwork && j.whoWaits() == "" {
+			return phrase.Capital(words.Struggled(j.s)) + "."
+		}
 		if v.Cause == model.CauseServerResets && j.s.Now.Losses != nil && j.whoWaits() == "" { // their clients do lose something
 			how := "connections were reset"
 			if j.s.OnlyAlerted() {
@@ -144,6 +147,8 @@ func (j *judge) why(v model.Verdict) string {
 		return phrase.Sprintf("Nothing listens on it here; %s.", words.ElsewhereFact(j.s))
 	case j.onlyStands(v):
 		return j.whyStands()
+	case v.Status == model.StatusWarning && v.Cause == model.CauseLossyNetwork:
+		return phrase.Sprintf("Packets are lost between clients and this server; %s, where below 1 %% is usual.", words.Repeated(j.s))
 	case v.Status <= model.StatusWarning:
 		return notLostSaid(v.Summary)
 	case v.Status == model.StatusDown || v.Cause == model.CauseListenerClosed:

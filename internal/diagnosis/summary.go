@@ -175,6 +175,8 @@ func (j *judge) summaryWarning(v model.Verdict) string {
 	switch v.Cause {
 	case model.CauseServerResets:
 		return phrase.Capital(causes.ResetPhrase(j.s)) + "."
+	case model.CauseLossyNetwork:
+		return phrase.Capital(words.Lossy(j.s)) + "."
 	case model.CauseNotReading:
 		return "No request can be served" + j.reason(v) + "."
 	case model.CauseJVMPause:

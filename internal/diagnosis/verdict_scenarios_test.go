@@ -44,7 +44,7 @@ const (
 func scenarios() []scenario {
 	var out []scenario
 	for _, group := range [][]scenario{
-		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(), scenariosClaims(),
+		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(), scenariosClaims(), scenariosNetwork(),
 	} {
 		out = append(out, group...)
 	}

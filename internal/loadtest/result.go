@@ -157,7 +157,7 @@ func (c *Course) first() *First {
 // that something before the listener or behind it ends connections.
 func isLimit(c model.Cause) bool {
 	switch c {
-	case model.CauseNone, model.CauseNoListener, model.CauseListenerClosed, model.CauseListensElsewhere, model.CauseBeforeListener, model.CauseServerResets:
+	case model.CauseNone, model.CauseNoListener, model.CauseListenerClosed, model.CauseListensElsewhere, model.CauseBeforeListener, model.CauseServerResets, model.CauseLossyNetwork:
 		return false
 	}
 	return true

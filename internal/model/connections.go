@@ -67,6 +67,9 @@ type Connections struct {
 	// (tcpi_retransmits), and nothing has come back: clients whose host or network is gone, or
 	// which packets of full size do not reach.
 	Unacknowledged int
+	// Repeating of the Accepted have had 3 % and more of what was sent on them sent again (tcpi_bytes_retrans, of all their
+	// time), and are no connection of the Unacknowledged.
+	Repeating int
 	// Forgotten are connections that the server has ended, and whose FIN nothing acknowledges for seconds (FIN_WAIT1), at
 	// addresses from which other connections are heard of meanwhile. They are not among the Accepted.
 	Forgotten int

@@ -46,6 +46,7 @@ const (
 	CauseBeforeListener   Cause = "before_listener"   // clients get no answer, and the listener dropped no packet of theirs
 	CauseListensElsewhere Cause = "listens_elsewhere" // clients are refused at an address that nothing listens on
 	CauseServerResets     Cause = "server_resets"     // the server resets connections that it has accepted
+	CauseLossyNetwork     Cause = "lossy_network"     // packets are lost between clients and the server
 	CauseNotAccepting     Cause = "not_accepting"     // nothing is accepted, and no limit is reached
 	CauseNotReading       Cause = "not_reading"       // requests stay unread while threads are idle
 	// CauseAcceptQueue is never a verdict: it names the first stage in a Chain,

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -18,6 +17,9 @@ func beforeListener() Cause {
 			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
 			refuted: []refutation[*symptoms.Symptoms]{
 				{"the listener dropped packets lately, and no clients began after that whom nothing answers, no answer reaches, and most that fail are not refused", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && nothingShowsIt(s) }},
+				{"packets of open connections are lost as well, and other clients get in: lossy_network", func(s *symptoms.Symptoms) bool {
+					return s.Lossy() && s.MostlyUnreached()
+				}},
 				{"its accept queue was full", func(s *symptoms.Symptoms) bool { return s.WasFull() && nothingShowsIt(s) }},
 			},
 		},
@@ -54,8 +56,7 @@ func beforeListener() Cause {
 			return phrase.Sentences("Look at what stands before the listener in its network namespace: "+droppoints.Where(s)+".", "None of Tomcat's limits has a part in it.")
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
-			do := beforeSteps(s)
-			return do, "Any of Tomcat's limits: these clients have not come that far."
+			return droppoints.Steps(s), "Any of Tomcat's limits: these clients have not come that far."
 		},
 		Book: Runbook{
 			Title:     "clients are lost in front of the listener",
@@ -77,28 +78,3 @@ func nothingShowsIt(s *symptoms.Symptoms) bool {
 
 // wayBack is where SYN-ACKs are lost that were seen to leave.
 const wayBack = "behind this network namespace (a firewall on the pod's host or in the network, or another route back)"
-
-func beforeSteps(s *symptoms.Symptoms) (out []model.Step) {
-	if s.MostlyUnreached() {
-		// tcp[] is for IPv4 alone (pcap-filter(7)): of IPv6 it is the byte of the flags, 13, behind a header of 40.
-		return []model.Step{
-			advice.Command("See how far the SYN-ACKs come: on the machine that this runs on, then towards the clients", phrase.Sprintf("tcpdump -nni any 'src port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port)),
-			advice.Command("See the firewall rules there (of a pod: its host's), by their counters", "nft list ruleset; iptables-save -c"),
-			advice.Command("See which way the answers take: a stateful firewall that has not seen the SYN drops them", "ip route get CLIENT"),
-		}
-	}
-	for _, p := range droppoints.Of(s) {
-		out = append(out, p.Step)
-	}
-	if len(out) > 0 {
-		return out
-	}
-	out = []model.Step{
-		advice.Command("See which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"),
-		advice.Command("See whether connection tracking drops any (insert_failed, drop)", "conntrack -S"),
-	}
-	if s.Rejected() {
-		return out
-	}
-	return append(out, advice.Command("See whether a filter of an interface does (traffic control, eBPF)", "for d in $(ls /sys/class/net); do tc -s filter show dev $d ingress; done"))
-}

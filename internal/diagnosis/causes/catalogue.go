@@ -40,6 +40,7 @@ func Catalogue() []Cause {
 		notAccepting(),
 		ephemeralPortsUsedUp(),
 		serverResets(),
+		lossyNetwork(),
 		synBacklog(),
 		backlogClamped(),
 		slowAccept(),

@@ -98,6 +98,32 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 	return out
 }
 
+// Steps are what to do about clients that are lost in front of the listener.
+func Steps(s *symptoms.Symptoms) (out []model.Step) {
+	if s.MostlyUnreached() {
+		// tcp[] is for IPv4 alone (pcap-filter(7)): of IPv6 it is the byte of the flags, 13, behind a header of 40.
+		return []model.Step{
+			advice.Command("See how far the SYN-ACKs come: on the machine that this runs on, then towards the clients", phrase.Sprintf("tcpdump -nni any 'src port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port)),
+			advice.Command("See the firewall rules there (of a pod: its host's), by their counters", "nft list ruleset; iptables-save -c"),
+			advice.Command("See which way the answers take: a stateful firewall that has not seen the SYN drops them", "ip route get CLIENT"),
+		}
+	}
+	for _, p := range Of(s) {
+		out = append(out, p.Step)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	out = []model.Step{
+		advice.Command("See which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"),
+		advice.Command("See whether connection tracking drops any (insert_failed, drop)", "conntrack -S"),
+	}
+	if s.Rejected() {
+		return out
+	}
+	return append(out, advice.Command("See whether a filter of an interface does (traffic control, eBPF)", "for d in $(ls /sys/class/net); do tc -s filter show dev $d ingress; done"))
+}
+
 // Rules are those whose counters moved by half of that number of clients at least.
 func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 	for _, name := range slices.Sorted(maps.Keys(s.Delta)) {
@@ -108,6 +134,12 @@ func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 		}
 	}
 	return out
+}
+
+// OfRepeated are those whose counters moved by half of the segments that were sent again.
+func OfRepeated(s *symptoms.Symptoms) []Point {
+	again, _ := s.Repeated()
+	return Rules(s, again)
 }
 
 // translated: the listener refuses nobody, and the kernel's TCP does.

@@ -204,6 +204,12 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "segments_repeated", Title: "many segments are sent again",
+			Seen:   "Of what the network namespace sent on open connections at least ten segments and 3 % were sent again (`RetransSegs` less `TCPSynRetrans`, beside `OutSegs`): to clients of this port, of others, or to servers that are asked.",
+			Check:  "`ss -tino` for whose (retrans); `ip -s -s link`, `tc -s qdisc`. Below 1 % is usual in a data centre; 2.8 % was the average of a large site's web servers, with clients all over the Internet ([Dukkipati et al., 2011](https://research.google.com/pubs/pub37486.html)).",
+			Change: "See lossy_network.",
+		},
+		{
 			Code: "clients_left", Title: "clients close while the server still has their requests",
 			Seen:    "Three connections at least, and a fifth of those that are not idle, are in CLOSE_WAIT for half a second and longer, in two readings, while threads are free: Tomcat closes an idle connection as soon as its client's FIN comes, so these have a request in service, with a thread or asynchronously. Streams are left out. A client that ends its own side alone to read its answer looks the same: that they have closed shows in a close_notify (TLS), a part of their answers that came before, others that had no answer, or ten seconds of it.",
 			Clients: "A read timeout: their patience is shorter than the request takes. The header may have come.",

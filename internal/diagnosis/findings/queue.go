@@ -57,6 +57,16 @@ func unacknowledged(s *symptoms.Symptoms, add adder) {
 		"Their hosts or networks are gone, or packets of full size do not reach them (a tunnel's or VPN's smaller MTU with ICMP filtered: compare ping -M do -s 1472, set net.ipv4.tcp_mtu_probing=1, or clamp the MSS). The kernel keeps such a connection for some 15 minutes (net.ipv4.tcp_retries2), and Tomcat its slot as long: have the application give up on streams whose client does not answer. More threads or connections do not bring them back.")
 }
 
+// segmentsRepeated says that segments are sent again, as a fact: whose they are is not known.
+func segmentsRepeated(s *symptoms.Symptoms, v model.Verdict, add adder) {
+	if v.Cause == model.CauseLossyNetwork || !s.RepeatsMany() {
+		return
+	}
+	add("segments_repeated", model.SeverityInfo,
+		phrase.Capital(words.Repeated(s))+words.InInterval(s)+", by all sockets of this network namespace; below 1 % is usual.",
+		phrase.Sprintf("See whose they are: ss -tino shows retrans of each connection, those of this port with sport = :%v. A network that loses packets delays answers, and ends some.", s.Now.Port))
+}
+
 // leftInside says that clients closed before they had their whole answers.
 func leftInside(s *symptoms.Symptoms, add adder) {
 	if !s.LeftInside() {

@@ -35,6 +35,7 @@ func OfStages(s *symptoms.Symptoms, v model.Verdict, advice func(model.Cause) st
 	lastingRequests(s, v, add)
 	blockedPoller(s, add)
 	unacknowledged(s, add)
+	segmentsRepeated(s, v, add)
 	leftInside(s, add)
 	unheard(s, add)
 	tlsEnded(s, add)

@@ -127,6 +127,14 @@ func UnreadLong(l *model.Listener) bool {
 	return l != nil && l.Connections != nil && l.Connections.Unread >= LongWaiting
 }
 
+// Repeating are connections on which much is sent again, where they are a quarter of all.
+func Repeating(l *model.Listener) int {
+	if l == nil || l.Connections == nil || l.Connections.Repeating < leftInsideLeast || 4*l.Connections.Repeating < l.Connections.Accepted {
+		return 0
+	}
+	return l.Connections.Repeating
+}
+
 // Unacknowledged are connections whose clients acknowledge nothing that is sent to them, where
 // they are a fifth of all at least; fewer are what networks lose.
 func Unacknowledged(l *model.Listener) int {

@@ -181,6 +181,26 @@ func LeftInside(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("%s closed their connections while the server still had their requests, the first %s ago", phrase.Count(reading.Left(s.Now), "client"), phrase.Seconds(s.Now.Connections.LeftFor))
 }
 
+// Lossy says that packets are lost on their way, of whom, and how many.
+func Lossy(s *symptoms.Symptoms) string {
+	return "packets are lost between clients and this server: " + Struggled(s) + "; " + Repeated(s)
+}
+
+// Struggled says how many clients needed packets again, to connect or afterwards.
+func Struggled(s *symptoms.Symptoms) string {
+	n, of := s.Struggled()
+	if k := reading.Repeating(s.Now); k > 0 && !s.StruggledMany() {
+		return phrase.Sprintf("on %d of %s segments were sent again", k, phrase.Count(s.Now.Connections.Accepted, "connection"))
+	}
+	return phrase.Sprintf("%d of %s connected only with repeated packets, or not yet", n, phrase.Count(of, "client"))
+}
+
+// Repeated says how many segments were sent again.
+func Repeated(s *symptoms.Symptoms) string {
+	again, others := s.Repeated()
+	return phrase.Sprintf("%s of the segments on open connections were sent again (%d beside %d)", phrase.Percent(s.RepeatedShare()), again, others)
+}
+
 // Unheard says of how many clients something in front of their sockets takes what they send.
 func Unheard(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("what %s sent on open connections was dropped or rejected in front of their sockets", phrase.Count(s.Unheard(), "client"))

@@ -60,6 +60,7 @@ func tcpCounters(t procfs.Tcp) map[string]*float64 {
 		"EstabResets":  t.EstabResets,
 		"CurrEstab":    t.CurrEstab,
 		"RetransSegs":  t.RetransSegs,
+		"OutSegs":      t.OutSegs,
 		"OutRsts":      t.OutRsts,
 	}
 }

@@ -22,7 +22,7 @@ func OpenNetCounters(fs hostproc.FS, pid int) (*NetCountersFile, error) {
 		return nil, err
 	}
 	snmp, err := openCounters(fs, pid, "snmp", "Tcp", []string{
-		"ActiveOpens", "PassiveOpens", "AttemptFails", "EstabResets", "CurrEstab", "RetransSegs", "OutRsts",
+		"ActiveOpens", "PassiveOpens", "AttemptFails", "EstabResets", "CurrEstab", "OutSegs", "RetransSegs", "OutRsts",
 	})
 	if err != nil {
 		_ = netstat.Close()

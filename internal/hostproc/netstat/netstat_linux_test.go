@@ -45,7 +45,7 @@ func TestNetCounters(t *testing.T) {
 	for _, name := range []string{
 		"TCPReqQFullDoCookies", "SyncookiesSent", "SyncookiesRecv", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts",
 		"TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures", "OutRsts", "EstabResets", "AttemptFails",
-		"ActiveOpens", "CurrEstab", "RetransSegs",
+		"ActiveOpens", "CurrEstab", "OutSegs", "RetransSegs",
 	} {
 		require.Contains(t, counters, name)
 	}

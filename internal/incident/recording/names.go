@@ -36,7 +36,7 @@ func modelNames() []named {
 		of[model.SynBacklog]("Length Limit"),
 		of[model.AcceptQueue]("Length Limit Peak PeakAge Recent -Samples OldestWait Left Probes OldestClient NoAcceptFor SocketDrops"),
 		of[model.Connections]("At Age Accepted Phases Reset Abandoned ClosedIdle Left LeftFor Silent Recent MaybeBusy Outlived LocalTrying " +
-			"Unacknowledged Forgotten Unread UnreadNext InServiceFor TopPeer TopPeers States Partial Other Subset " +
+			"Unacknowledged Repeating Forgotten Unread UnreadNext InServiceFor TopPeer TopPeers States Partial Other Subset " +
 			"Error"),
 		of[model.PeerCount]("Address Connections"),
 		of[model.OtherProcess]("PID Comm Connections"),

@@ -128,6 +128,24 @@ func ofPaths() []report {
 			c.Holds(failed == 0, "%d clients fail with the step taken", failed)
 			c.Row.Truth += "; with keep-alive-timeout=1s all are answered"
 		}},
+		{"C", "https://github.com/kubernetes/kubernetes/issues/76699", "a network that loses every fourth packet: connecting takes a second or three, some clients give up", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			far(c, "")
+			c.Do("ip", "netns", "exec", "far", "nft", `table inet path { chain in { type filter hook prerouting priority 0; numgen random mod 4 == 0 drop; }; chain out { type filter hook postrouting priority 0; numgen random mod 4 == 0 drop; }; }`)
+			counts := askers(c, "10.77.0.1:8080", 4, ".02")
+			c.Until("clients give up", func() bool { n, failed := counts(); return failed >= 10 && n > 50 })
+			want := []string{"warning lossy_network", "losing lossy_network"}
+			c.Ask(rig.Port, "--interval", "5s").Verdict(want...).Names("of the segments on open connections were sent again")
+			text := c.Row.Said
+			c.AskAgent(rig.Port, want...).Verdict(want...)
+			c.Row.Said = text + " The agent: " + c.Row.Said
+			answered, failed := counts()
+			c.Row.Truth = fmt.Sprintf("%s; a quarter of the packets is lost both ways, patience 4 s: answered and given up %d %d; on a network that loses none all are answered", s.Says(rig.Port), answered, failed)
+			c.Do("ip", "netns", "exec", "far", "nft", "flush", "ruleset")
+			mended(c, counts)
+			c.Ask(rig.Port, "--interval", "2s").Verdict("ok").Silent("lossy_network")
+		}},
 		{"C", "https://github.com/firehol/firehol/issues/208", "connection tracking forgets idle connections, and a rule drops what is invalid: the next request gets no answer", func(c *rig.Case) {
 			forgets(c, "5s", "ct state invalid counter drop", "seems to have forgotten")
 		}},

@@ -18,7 +18,7 @@ func TestEveryCauseHasWords(t *testing.T) {
 	causes := append(model.DropCauses(),
 		model.CauseMaxThreads, model.CauseExecutorQueue, model.CauseBacklogClamped, model.CauseListenerClosed,
 		model.CauseNoListener, model.CauseEphemeralPorts, model.CauseConnectionPool, model.CauseDownstream,
-		model.CauseNotReading, model.CauseBeforeListener, model.CauseListensElsewhere, model.CauseServerResets)
+		model.CauseNotReading, model.CauseBeforeListener, model.CauseListensElsewhere, model.CauseServerResets, model.CauseLossyNetwork)
 	eachDrawing(t, func(t *testing.T, p *drawing) {
 		for _, cause := range causes {
 			switch p.Title {
