@@ -130,7 +130,9 @@ func (t *tasks) extend(ctx context.Context) {
 	begun := time.Now()
 	if s := t.scheduler.Snapshot(); s != nil && asked(s) {
 		t.scheduler.bells.publish.ring() // it may be of a second ago, when nobody was followed
-		pause(ctx, soonest)
+		for t.scheduler.Snapshot() == s && ctx.Err() == nil && time.Since(begun) < undecided {
+			pause(ctx, soonest)
+		}
 	}
 	for ctx.Err() == nil {
 		since := time.Since(begun)
@@ -165,9 +167,20 @@ func noneAnswered(s *model.Snapshot) bool {
 			return false
 		}
 		c := l.Losses.Clients
-		return reading.Asked(&l) && c.NoneAnswered() > 0 || c.NoneLetIn()
+		return reading.Asked(&l) && c.NoneAnswered() > 0 || c.NoneLetIn() || standsUnanswered(&l)
 	})
 }
+
+// standsUnanswered reports whether some requests are in service that came before clients were followed, and nobody else has come
+// or had an answer since: it is not known whether anybody is answered.
+func standsUnanswered(l *model.Listener) bool {
+	c, clients := l.Connections, l.Losses.Clients
+	return c != nil && clients.Answers.Known && clients.Begun == 0 && clients.Answers.Answered == 0 && clients.Flood == nil &&
+		c.Phases[model.InService] >= standsLeast && c.InServiceFor+c.Age >= clients.Observed
+}
+
+// standsLeast is how many they are at least: fewer may be long polls.
+const standsLeast = 3
 
 // after runs fn once something is ready.
 func after(ctx context.Context, ready <-chan struct{}, fn func() error) error {

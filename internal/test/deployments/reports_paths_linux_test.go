@@ -139,12 +139,13 @@ func ofPaths() []report {
 			c.Ask(rig.Port, "--interval", "5s").Verdict(want...).Names("of the segments on open connections were sent again")
 			text := c.Row.Said
 			c.AskAgent(rig.Port, want...).Verdict(want...)
-			c.Row.Said = text + " The agent: " + c.Row.Said
+			text += " The agent: " + c.Row.Said
 			answered, failed := counts()
 			c.Row.Truth = fmt.Sprintf("%s; a quarter of the packets is lost both ways, patience 4 s: answered and given up %d %d; on a network that loses none all are answered", s.Says(rig.Port), answered, failed)
 			c.Do("ip", "netns", "exec", "far", "nft", "flush", "ruleset")
 			mended(c, counts)
 			c.Ask(rig.Port, "--interval", "2s").Verdict("ok").Silent("lossy_network")
+			c.Row.Said = text
 		}},
 		{"C", "https://github.com/firehol/firehol/issues/208", "connection tracking forgets idle connections, and a rule drops what is invalid: the next request gets no answer", func(c *rig.Case) {
 			forgets(c, "5s", "ct state invalid counter drop", "seems to have forgotten")
