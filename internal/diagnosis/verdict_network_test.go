@@ -5,7 +5,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
-// sentAgain are segments of open connections that a network namespace has sent again, beside others, and so many SYN-ACKs.
+// sentAgain are segments of open connections that a network namespace has sent again, beside others, and SYN-ACKs that it has.
 func sentAgain(segments, others, synAcks uint64) func(*symptoms.Input) {
 	return func(e *symptoms.Input) {
 		e.Delta["RetransSegs"], e.Delta["TCPSynRetrans"], e.Delta["OutSegs"] = segments+synAcks, synAcks, others
