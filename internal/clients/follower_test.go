@@ -346,6 +346,7 @@ func TestDecidedAfterTheListenerClosed(t *testing.T) {
 	f.look(time.Minute, down(8080))
 	s := f.look(time.Minute, listener("[::]:8080"))
 	require.EqualValues(t, 4, s.Listeners[0].Totals.Clients.Outcomes[model.ClientReset])
+	require.EqualValues(t, 4, s.Listeners[0].Totals.Clients.Begun, "who was refused is none of its")
 	require.EqualValues(t, 3, *s.Targets[0].Refused)
 }
 

@@ -179,7 +179,11 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 	if met, ok := mostSpecific(e.Addr, listening); ok {
 		a = p.account(met)
 	} else if met, ok := mostSpecific(e.Addr, p.previous()); ok {
-		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
+		// An attempt is decided after its last packet, and the listener may have closed. Who was refused met none.
+		a = p.account(met)
+		none := min(delta.Begun, refused.Outcomes[model.ClientRefused])
+		delta.Begun -= none
+		port.Totals.Begun += none
 	}
 	a.Totals = a.Totals.Add(delta)
 	a.Waits = a.Waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})

@@ -50,6 +50,22 @@ func TestOverloadThatEndsInAStop(t *testing.T) {
 	require.Regexp(t, `\nFrom \d\d:\d\d:\d\d nothing listened\.`, "\n"+strings.Join(story.Happened(), "\n"))
 }
 
+// What a listener counted before it closed is no part of the incident that begins while nothing listens.
+func TestCountedBeforeItClosed(t *testing.T) {
+	id := model.ListenerID{NetNS: 7, Address: netip.MustParseAddrPort("127.0.0.1:8080")}
+	before := model.ClientTotals{Begun: 100}
+	before.Outcomes[model.ClientReset] = 3
+	var tr tracker
+	tr.count(&model.Snapshot{Retired: []model.RetainedTotals{{ID: id, Totals: model.Totals{Clients: &before}}}})
+	sum := newTotals(tr.before, Key{Port: 8080, ID: model.ListenerID{NetNS: 7}}, 0)
+	now := before
+	now.Begun++
+	now.Outcomes[model.ClientReset]++
+	sum.add(Key{id, 8080}, counted(&model.Totals{Clients: &now}), 0)
+	require.Equal(t, uint64(1), sum.sum.Clients.Begun)
+	require.Equal(t, uint64(1), sum.sum.Clients.TurnedAway())
+}
+
 // A listener whose totals were forgotten begins to count again.
 func TestTotalsThatBeginAgain(t *testing.T) {
 	drops := func(n uint64) recording.Counted {

@@ -126,6 +126,10 @@ func (t *tracker) count(s *model.Snapshot) {
 		l := &s.Listeners[i]
 		t.before[KeyOf(l)] = counted(&l.Totals)
 	}
+	for i := range s.Retired { // of a port on which nothing listens for the moment
+		r := &s.Retired[i]
+		t.before[Key{r.ID, r.ID.Address.Port()}] = counted(&r.Totals)
+	}
 	t.refused = make(map[Key]uint64, len(s.Targets))
 	for _, target := range s.Targets {
 		t.refused[portKey(target.NetNS, target.Port)] = refusedAt(s, target.NetNS, target.Port)

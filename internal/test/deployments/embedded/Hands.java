@@ -3,6 +3,7 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -17,11 +18,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Work that a handler leaves to somebody else and waits for: "common" milliseconds of a task
  * of ForkJoinPool.commonPool, "program" a shell's command whose output it reads, "flock" a file to be
- * locked, "unix" a byte of whoever listens on that Unix socket, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "log" a line of 8 MiB on the one connection to a port, "permit" milliseconds with one of three permits.
+ * locked, "unix" a byte of whoever listens on that Unix socket, "seed" a byte of entropy, "shared" a line on the one connection to a port, answered in order, "log" a line of 8 MiB on the one connection to a port, "permit" milliseconds with one of three permits,
+ * "elsewhere" a connection to a port, which another thread opens, "embrace" the second of two locks, which the next request takes first.
  */
 final class Hands {
     private static final ExecutorService eight = Executors.newFixedThreadPool(8);
@@ -29,6 +32,10 @@ final class Hands {
     private static final Semaphore permits = new Semaphore(3);
     private static Socket shared;
     private static Socket log;
+    private static final Object left = new Object();
+    private static final Object right = new Object();
+    private static final AtomicInteger turn = new AtomicInteger();
+    private static Thread dialer;
 
     private Hands() {
     }
@@ -72,10 +79,44 @@ final class Hands {
         if (request.getParameter("log") != null) {
             log(Integer.parseInt(request.getParameter("log")));
         }
+        if (request.getParameter("elsewhere") != null) {
+            dial(Integer.parseInt(request.getParameter("elsewhere"))).join();
+        }
+        if (request.getParameter("embrace") != null) {
+            embrace(turn.incrementAndGet() % 2 == 0);
+        }
         if (request.getParameter("permit") != null) {
             permits.acquireUninterruptibly();
             sleep(Long.parseLong(request.getParameter("permit")));
             permits.release();
+        }
+    }
+
+    /** As a client library with threads of its own: they ask for a connection, the request waits for it. */
+    private static synchronized CompletableFuture<String> dial(int port) {
+        CompletableFuture<String> ready = new CompletableFuture<>();
+        if (dialer == null) {
+            dialer = new Thread(() -> {
+                while (true) {
+                    try (Socket socket = new Socket()) {
+                        socket.connect(new InetSocketAddress("127.0.0.1", port), 1000);
+                    } catch (IOException e) {
+                        sleep(50);
+                    }
+                }
+            }, "client-network-thread");
+            dialer.setDaemon(true);
+            dialer.start();
+        }
+        return ready;
+    }
+
+    private static void embrace(boolean first) {
+        synchronized (first ? left : right) {
+            sleep(500);
+            synchronized (first ? right : left) {
+                sleep(1);
+            }
         }
     }
 
