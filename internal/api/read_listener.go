@@ -137,7 +137,7 @@ func (r *Recent) model() *model.Recent {
 		return nil
 	}
 	return &model.Recent{
-		Began: r.Began, Ended: r.Ended, Over: true, Latest: r.Began, ClientsTurnedAway: r.ClientsTurnedAway,
+		Began: r.Began, Ended: r.Ended, Over: true, Latest: r.Began, ClientsTurnedAway: r.ClientsTurnedAway, Proxies: r.Proxies,
 		Packets: r.Packets, QueueResets: r.QueueResets, Cause: model.Cause(r.Cause),
 	}
 }

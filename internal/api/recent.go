@@ -12,6 +12,7 @@ type Recent struct {
 	Began             time.Time `json:"began"`
 	Ended             time.Time `json:"ended"`                         // of the last loss
 	ClientsTurnedAway *uint64   `json:"clients_turned_away,omitempty"` // where handshakes were followed all the time
+	Proxies           int       `json:"proxies,omitempty"`             // addresses that four of five of them came from, where they are three at most: connections of theirs
 	Packets           uint64    `json:"packets"`                       // dropped, retransmissions included: never clients
 	QueueResets       uint64    `json:"queue_resets,omitempty"`        // connections that stood in the queue of a listener that closed
 	Cause             string    `json:"cause,omitempty"`
@@ -22,7 +23,7 @@ func newRecent(r *model.Recent) *Recent {
 		return nil
 	}
 	return &Recent{
-		Began: r.Began, Ended: r.Ended, ClientsTurnedAway: r.ClientsTurnedAway,
+		Began: r.Began, Ended: r.Ended, ClientsTurnedAway: r.ClientsTurnedAway, Proxies: r.Proxies,
 		Packets: r.Packets, QueueResets: r.QueueResets, Cause: string(r.Cause),
 	}
 }

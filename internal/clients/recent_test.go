@@ -72,9 +72,12 @@ func TestTurnedAwayWithoutADrop(t *testing.T) {
 		return f.look(time.Minute, l).Listeners[0].Recent
 	}
 	require.Nil(t, look())
-	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 25})}
+	e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: 25})
+	e.Proxies = []outcome.Source{{Clients: 20}}
+	f.report.Endpoints = []outcome.Endpoint{e}
 	r := look()
 	require.False(t, r.Over)
+	f.report.Endpoints[0].Proxies = nil // nobody has come for long
 	require.EqualValues(t, 25, *r.ClientsTurnedAway)
 	ended := f.now
 	for range 10 {
@@ -82,6 +85,7 @@ func TestTurnedAwayWithoutADrop(t *testing.T) {
 	}
 	require.True(t, r.Over)
 	require.Equal(t, ended, r.Ended)
+	require.Equal(t, 1, r.Proxies)
 	require.Equal(t, model.CauseMaxThreads, r.Cause)
 	require.Zero(t, r.Packets)
 	f.now = f.now.Add(15 * time.Minute)

@@ -54,7 +54,7 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 	if c := lost.Clients; c != nil && c.Flood == nil && c.TurnedAway() > 0 {
 		return noAnswer(c) + "."
 	}
-	if c := lost.Clients; c != nil && ClientsPhrase(c) != "" {
+	if c := lost.Clients; c != nil && clientsWithin(c, 0) != "" {
 		return phrase.Capital(clientsWithin(c, c.Observed)) + "."
 	}
 	var parts []string
@@ -72,7 +72,7 @@ func whatIsLost(lost *model.Losses, resets int, interval time.Duration) string {
 // the last 10 s got no answer: 15 never got in, 25 gave up waiting inside".
 func noAnswer(c *model.Clients) string {
 	ended, ways, open := Ended(&c.ClientTotals), Ways(&c.ClientTotals), c.Trying()
-	noun, from := Callers(c.Proxies)
+	noun, from := Callers(len(c.Proxies))
 	who := phrase.Count(ended, noun)
 	switch {
 	case c.TurnedAway() < ended:
@@ -99,14 +99,14 @@ func noAnswer(c *model.Clients) string {
 
 // Callers is what clients are called, and from where they come: where proxies are in front of nearly all it is
 // connections that are counted, not people. Addresses are in the JSON and on the screen only.
-func Callers(proxies []model.ClientSource) (noun, from string) {
-	switch len(proxies) {
+func Callers(proxies int) (noun, from string) {
+	switch proxies {
 	case 0:
 		return "client", ""
 	case 1:
 		return "connection", ", mostly from one address,"
 	}
-	return "connection", ", mostly from " + phrase.Count(len(proxies), "address") + ","
+	return "connection", ", mostly from " + phrase.Count(proxies, "address") + ","
 }
 
 // Ended are the clients that were turned away or answered: those let in are counted before they are answered,
@@ -168,7 +168,7 @@ func FirstBytes(c *model.Clients) string {
 func inFront(c *model.Clients, interval time.Duration, packets bool) string {
 	observed := c.Observed
 	same := observed <= interval+interval/10 && observed >= interval-interval/10
-	clients := ClientsPhrase(c)
+	clients := clientsWithin(c, 0)
 	switch {
 	case clients == "":
 		return ""
@@ -180,12 +180,16 @@ func inFront(c *model.Clients, interval time.Duration, packets bool) string {
 
 // ClientsPhrase says what happened to those for whom there was no room: "1,707
 // clients gave up connecting, 312 were let in after 1 to 7 s". It is empty where there are none.
-func ClientsPhrase(c *model.Clients) string { return clientsWithin(c, 0) }
+func ClientsPhrase(c *model.Clients, noun string) string { return whatBecame(c, noun, 0) }
 
-// clientsWithin is the same with the time in which that was, in front. Who still tries does so now.
 func clientsWithin(c *model.Clients, during time.Duration) string {
+	noun, _ := Callers(len(c.Proxies))
+	return whatBecame(c, noun, during)
+}
+
+// whatBecame is the same with the time in which that was, in front. Who still tries does so now.
+func whatBecame(c *model.Clients, noun string, during time.Duration) string {
 	var parts []string
-	noun, _ := Callers(c.Proxies)
 	if c.Flood != nil {
 		noun = "attempt" // of whom, if of anybody, is not known
 	}

@@ -88,9 +88,9 @@ func TestFirstBytes(t *testing.T) {
 func TestClientsOfWhomItIsNotKnown(t *testing.T) {
 	c := &model.Clients{}
 	c.Answers = model.ClientAnswers{Known: true, Answered: 20, Unanswered: 2763, Unclear: 159}
-	require.Equal(t, "2,763 clients gave up waiting inside (of 159 more it was not seen whether they had an answer)", ClientsPhrase(c))
+	require.Equal(t, "2,763 clients gave up waiting inside (of 159 more it was not seen whether they had an answer)", ClientsPhrase(c, "client"))
 	c.Answers.Unclear = 20
-	require.Equal(t, "2,763 clients gave up waiting inside", ClientsPhrase(c))
+	require.Equal(t, "2,763 clients gave up waiting inside", ClientsPhrase(c, "client"))
 }
 
 func TestFloodAndBalancerAreFindings(t *testing.T) {
@@ -107,9 +107,9 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Equal(t, "syn_flood", v.Findings[0].Code)
 	require.Contains(t, v.Findings[0].Evidence, "5,000 single SYNs from about 4,900 addresses")
 	c.Outcomes[model.ClientGaveUp] = 5000
-	require.Equal(t, "5,000 attempts gave up connecting (most of them of a SYN flood)", ClientsPhrase(c))
+	require.Equal(t, "5,000 attempts gave up connecting (most of them of a SYN flood)", ClientsPhrase(c, "client"))
 	c.Flood.Certain = false
-	require.Equal(t, "5,000 attempts gave up connecting (perhaps of a SYN flood)", ClientsPhrase(c))
+	require.Equal(t, "5,000 attempts gave up connecting (perhaps of a SYN flood)", ClientsPhrase(c, "client"))
 	v = judge()
 	require.Equal(t, model.SeverityWarning, v.Findings[0].Severity)
 	require.Contains(t, v.Findings[0].Evidence, "or clients whose connect timeout is below a second")
@@ -126,7 +126,7 @@ func TestFloodAndBalancerAreFindings(t *testing.T) {
 	require.Contains(t, v.Findings[1].Evidence, "connections, not people")
 	c.Flood, c.Answers, c.Outcomes = nil, model.ClientAnswers{Known: true, Answered: 20}, [model.NumClientOutcomes]uint64{model.ClientStalled: 15, model.ClientGaveUp: 25}
 	require.Equal(t, "40 of 60 connections, mostly from 2 addresses, got no answer: 25 gave up connecting, 15 never got in", noAnswer(c))
-	require.Equal(t, "25 connections gave up connecting, 15 never got in", ClientsPhrase(c))
+	require.Equal(t, "25 connections gave up connecting, 15 never got in", clientsWithin(c, 0))
 	c.Proxies, c.Answers.Answered = c.Proxies[:1], 0
 	require.Equal(t, "All 40 connections, mostly from one address, got no answer: 25 gave up connecting, 15 never got in", noAnswer(c))
 	require.Empty(t, before.Verdict.Findings[:1][0].Code, "the verdict that came in is not changed")

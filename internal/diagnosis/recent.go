@@ -23,7 +23,8 @@ func Quiet(l *model.Listener, now time.Time) string {
 	last := ", the last one "
 	switch n := r.ClientsTurnedAway; {
 	case n != nil && *n > 0:
-		what = phrase.Count(*n, "client") + " " + phrase.Verb(*n, "was", "were") + " turned away"
+		noun, _ := Callers(r.Proxies)
+		what = phrase.Count(*n, noun) + " " + phrase.Verb(*n, "was", "were") + " turned away"
 		if *n == 1 {
 			last = ", "
 		}

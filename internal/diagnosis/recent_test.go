@@ -20,6 +20,7 @@ func TestQuiet(t *testing.T) {
 		want string
 	}{
 		{model.Recent{Packets: 147, ClientsTurnedAway: new(uint64(34))}, "Quiet now. 34 clients were turned away, the last one 55 s ago: max_connections."},
+		{model.Recent{Packets: 147, ClientsTurnedAway: new(uint64(34)), Proxies: 2}, "Quiet now. 34 connections were turned away, the last one 55 s ago: max_connections."},
 		{model.Recent{Packets: 2, ClientsTurnedAway: new(uint64(1))}, "Quiet now. 1 client was turned away, 55 s ago: max_connections."},
 		{model.Recent{Packets: 9, ClientsTurnedAway: new(uint64(0))}, "Quiet now. 9 packets of clients were dropped, of none is it known that it was turned away; the last packet 55 s ago: max_connections."},
 		{model.Recent{Packets: 147}, "Quiet now. 147 packets of clients were dropped, the last one 55 s ago: max_connections."},

@@ -32,9 +32,11 @@ type Recent struct {
 	Latest time.Time
 	// ClientsTurnedAway since Began, nil where their handshakes were not followed all the time.
 	ClientsTurnedAway *uint64
-	Packets           uint64 // dropped since Began
-	QueueResets       uint64 // connections that stood in the queue when the listener closed
-	Cause             Cause  // of most of them
+	// Proxies is how many addresses, three at most, nearly all of its clients came from; 0: they were more.
+	Proxies     int
+	Packets     uint64 // dropped since Began
+	QueueResets uint64 // connections that stood in the queue when the listener closed
+	Cause       Cause  // of most of them
 }
 
 // Lasting is the part of the packets from which a cause that says why the queue was

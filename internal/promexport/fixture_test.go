@@ -53,6 +53,7 @@ func overloaded(port uint16, pid int) model.Listener {
 		AbandonedRequests: 1, QueueResets: 2, FullSeconds: 12.5,
 	}
 	l.Totals.Clients = clientTotals()
+	l.Losses = &model.Losses{Clients: &model.Clients{Proxies: make([]model.ClientSource, 2)}}
 	for _, ratio := range []float64{0, 0, .01, .25, .5, 1, 1} {
 		l.Totals.Fill.Observe(ratio)
 	}

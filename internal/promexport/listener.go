@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 134
+	MaxSeriesPerListener = 135
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -48,6 +48,7 @@ type listenerMetrics struct {
 	usedCapacity   *metric
 	outcomes       *metric
 	turnedAway     *metric
+	fromProxies    *metric
 	unanswered     *metric
 	answered       *metric
 	delays         *metric
@@ -131,6 +132,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 		turnedAway: c.counter("tcpdiag_listener_clients_turned_away_total",
 			"Clients that got no answer: gave_up, stalled and reset of tcpdiag_listener_clients_total, and the unanswered where they are known; absent where handshakes are not followed. Refused ones met no listener: tcpdiag_port_refused_clients_total.",
 			"listener", "netns"),
+		fromProxies: c.gauge("tcpdiag_listener_clients_from_proxies",
+			"1 where four of five clients of the last one to two minutes, of 100 or more, came from three addresses at most: a load balancer's or a proxy's connections, not people; 0 elsewhere. Absent where handshakes are not followed.",
+			"listener", "netns"),
 		answered: c.counter("tcpdiag_listener_clients_answered_total",
 			"Clients that were let in, sent something and received something: with those turned away all that came for an answer and have ended. Absent where the server's first byte is no answer (TLS, HTTP/2) and where handshakes are not followed.",
 			"listener", "netns"),
@@ -205,6 +209,9 @@ func (c *Collector) gauges(e emitter, ls labels, l *model.Listener) {
 		if room := l.Capacity(); room != nil && *room > 0 {
 			e.value(m.usedCapacity, ls, float64(*inside)/float64(*room))
 		}
+	}
+	if l.Losses != nil && l.Losses.Clients != nil {
+		e.value(m.fromProxies, ls, truth(len(l.Losses.Clients.Proxies) > 0))
 	}
 	for s := range model.NumStatuses {
 		e.value(m.status, ls.with(c.fixed.statuses[s]), truth(l.Verdict.Status == s))

@@ -76,9 +76,10 @@ type trouble struct {
 // packet that was dropped.
 type away struct {
 	trouble
-	last   time.Time          // when one was turned away; zero for never
-	totals model.ClientTotals // as of the latest snapshot
-	cause  model.Cause        // of the verdict then
+	last    time.Time          // when one was turned away; zero for never
+	proxies int                // from which nearly all came then
+	totals  model.ClientTotals // as of the latest snapshot
+	cause   model.Cause        // of the verdict then
 }
 
 // see takes what the clients have come to by now.
@@ -92,7 +93,7 @@ func (h *history) see(a *Account, now time.Time) {
 	if w.last.IsZero() || now.Sub(w.last) > model.RecentFor {
 		w.trouble, w.cause = trouble{now, before}, model.CauseNone
 	}
-	w.last = now
+	w.last, w.proxies = now, len(a.Latest.Proxies)
 }
 
 // turnedAway is how many there were since then. Where the server's first byte is no answer
@@ -114,7 +115,7 @@ func (h *history) recentAway(a *Account, now time.Time) *model.Recent {
 	}
 	return &model.Recent{
 		Began: w.began, Ended: w.last, Latest: w.began, Over: now.Sub(w.last) >= model.Quiet,
-		ClientsTurnedAway: new(h.turnedAway(a, w.before)), Cause: w.cause,
+		ClientsTurnedAway: new(h.turnedAway(a, w.before)), Proxies: w.proxies, Cause: w.cause,
 	}
 }
 
@@ -135,7 +136,7 @@ func (h *history) recent(a *Account, r *model.Recent, now, opened time.Time) *mo
 		return r
 	}
 	out := *r
-	out.ClientsTurnedAway = new(h.turnedAway(a, recents[0].before))
+	out.ClientsTurnedAway, out.Proxies = new(h.turnedAway(a, recents[0].before)), h.away.proxies
 	if h.away.last.After(out.Ended) { // its packets came before
 		out.Ended = h.away.last
 	}

@@ -67,7 +67,7 @@ func modelNames() []named {
 		of[model.Drops]("DropKey Packets Evidence Estimated"),
 		of[model.DropKey]("Cause Packet"),
 		of[model.Lately]("Span Losses Delta"),
-		of[model.Recent]("Began Ended Over Latest ClientsTurnedAway Packets QueueResets Cause"),
+		of[model.Recent]("Began Ended Over Latest ClientsTurnedAway Proxies Packets QueueResets Cause"),
 		of[model.Clients]("ClientTotals Waits Observed Waiting Settling Stalling Unreached Estimated PacketsLost AfterDrops " +
 			"RefusedAt RefusedBefore Losers Balancer Proxies Flood Arrivals -ReportedFirstBytes"),
 		of[model.ClientTotals]("Outcomes Begun LetIn LetInLate GaveUpUnreached ResetInAnswer Alerted TLSEnded Unheard Answers Delays Responses Untracked"),

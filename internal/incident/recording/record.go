@@ -103,6 +103,7 @@ type Summary struct {
 
 	LastTrouble time.Time `json:"last_trouble"`
 	TurnedAway  *uint64   `json:"turned_away"` // clients; nil where handshakes were not followed
+	Proxies     int       `json:"proxies"`     // addresses, three at most, that nearly all clients came from while some were turned away; 0: they were more
 	Open        uint64    `json:"open"`        // clients that have had no answer and are not known to have left
 
 	dominant dominant
@@ -136,6 +137,9 @@ func (s *Summary) See(f *Frame) {
 	s.Count(&f.Counted)
 	if v.Status >= model.StatusSaturated {
 		s.LastTrouble = f.At
+	}
+	if l := f.Listener.Losses; v.Status >= model.StatusLosing && l != nil && l.Clients != nil {
+		s.Proxies = len(l.Clients.Proxies)
 	}
 	s.Frames++
 	s.seconds(f.At, f.Points)

@@ -125,13 +125,17 @@ func (s *Summary) Duration() time.Duration {
 // Lost says how long it lasted and what clients lost: "for 32 s: 40 clients turned away".
 func (s *Summary) Lost() string {
 	out := "for " + phrase.Seconds(max(time.Second, s.Duration().Round(time.Second))) + ": "
+	noun := "client"
+	if s.Proxies > 0 {
+		noun = "connection" // of theirs, not people
+	}
 	switch {
 	case s.TurnedAway != nil && *s.TurnedAway > 0 && s.Undecided() > 0:
-		return out + "at least " + phrase.Count(*s.TurnedAway, "client") + " turned away, " + phrase.Number(s.Undecided()) + " more without an answer " + s.Until()
+		return out + "at least " + phrase.Count(*s.TurnedAway, noun) + " turned away, " + phrase.Number(s.Undecided()) + " more without an answer " + s.Until()
 	case s.TurnedAway != nil && *s.TurnedAway > 0:
-		return out + phrase.Count(*s.TurnedAway, "client") + " turned away"
+		return out + phrase.Count(*s.TurnedAway, noun) + " turned away"
 	case s.Dropped > 0 && s.Undecided() > 0:
-		return out + phrase.Count(s.Undecided(), "client") + " without an answer " + s.Until()
+		return out + phrase.Count(s.Undecided(), noun) + " without an answer " + s.Until()
 	case s.Dropped > 0:
 		return out + phrase.Count(s.Dropped, "packet") + " of clients dropped"
 	case s.Status == model.StatusOK: // an incident begins with trouble

@@ -68,14 +68,6 @@ func (s *Story) turnedAway() (who, how string) {
 	return who, " " + phrase.Capital(strings.Join(diagnosis.Ways(c), ", ")) + "."
 }
 
-// callers is what clients are called, by what was known at the worst moment.
-func (s *Story) callers() (noun, from string) {
-	if l := s.Worst.Listener.Losses; l != nil && l.Clients != nil {
-		return diagnosis.Callers(l.Clients.Proxies)
-	}
-	return diagnosis.Callers(nil)
-}
-
 // undecided says until when some clients had no answer.
 func (s *Story) undecided() string {
 	switch {

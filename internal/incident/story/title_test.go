@@ -55,6 +55,15 @@ func TestTitleIsOfTheWholeLength(t *testing.T) {
 	s.see(5, model.StatusOK, model.CauseNone, map[model.Cause]uint64{slow: 11, full: 343}, 40)
 	require.Equal(t, "max_connections for 30 s: 40 clients turned away", s.Summary.Title())
 	require.Equal(t, "It is max_connections.", s.Summary.Text)
+	proxied := recording.Frame{At: s.at.Add(time.Second)}
+	proxied.Listener.Losses = &model.Losses{Clients: &model.Clients{Proxies: make([]model.ClientSource, 3)}}
+	proxied.Listener.Verdict.Status = model.StatusOK
+	other := s.Summary
+	other.See(&proxied)
+	require.Zero(t, other.Proxies, "it loses nothing now")
+	proxied.Listener.Verdict.Status = model.StatusLosing
+	other.See(&proxied)
+	require.Equal(t, 3, other.Proxies)
 
 	s.Counted = recording.Since(&s.Header.Base, &s.Last.Counted)
 	s.settle()
@@ -67,9 +76,9 @@ func TestTitleIsOfTheWholeLength(t *testing.T) {
 	c.Outcomes = [model.NumClientOutcomes]uint64{model.ClientConnected: 26, model.ClientDelayed: 19, model.ClientStalled: 15}
 	c.LetIn, c.Answers = 45, model.ClientAnswers{Known: true, Answered: 20, Unanswered: 25}
 	require.Equal(t, "40 of 60 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 15 never got in, 25 gave up waiting inside.", s.Answer().What)
-	s.Worst.Listener.Losses = &model.Losses{Clients: &model.Clients{Proxies: []model.ClientSource{{Clients: 60}}}}
+	s.Summary.Proxies = 1
 	require.Equal(t, "40 of 60 connections, mostly from one address, got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s. 15 never got in, 25 gave up waiting inside.", s.Answer().What)
-	s.Worst.Listener.Losses = nil
+	s.Summary.Proxies = 0
 	*s.Summary.TurnedAway = 41
 	require.Equal(t, "41 clients got no answer from [::]:8080 on web-1: 2026-01-02 03:12:05 UTC, for 30 s.", s.Answer().What, "of which frame the counts are is not known")
 }
@@ -174,6 +183,8 @@ func TestTitleSaysWhatIsUndecided(t *testing.T) {
 	s.Ended, s.Reason, s.TurnedAway = time.Unix(1100, 0), recording.EndOver, new(uint64(1547))
 	s.CutOff()
 	require.Equal(t, "max_connections for 33 s: 1,547 clients turned away", s.Title())
+	s.Proxies = 1
+	require.Equal(t, "max_connections for 33 s: 1,547 connections turned away", s.Title())
 	require.Equal(t, recording.EndOver, s.Reason)
 	s = recording.Summary{Began: s.Began, LastSeen: s.Began, Text: "damaged"}
 	require.Equal(t, "nothing is known of it", s.Title())

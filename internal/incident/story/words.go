@@ -139,11 +139,15 @@ func sawText(saw string) string {
 	return ""
 }
 
+// callers is what clients are called, and from where they came.
+func (s *Story) callers() (noun, from string) { return diagnosis.Callers(s.Summary.Proxies) }
+
 // counted says how many clients there were, and how many packets of them were
 // dropped.
 func (s *Story) counted(c *model.ClientTotals) string {
 	var parts []string
-	if text := diagnosis.ClientsPhrase(&model.Clients{ClientTotals: *c, Waits: s.Waits}); text != "" {
+	noun, _ := s.callers()
+	if text := diagnosis.ClientsPhrase(&model.Clients{ClientTotals: *c, Waits: s.Waits}, noun); text != "" {
 		parts = append(parts, text)
 	}
 	add := func(n uint64, one, many string) {
@@ -152,7 +156,7 @@ func (s *Story) counted(c *model.ClientTotals) string {
 		}
 		who := phrase.Number(n)
 		if len(parts) == 0 {
-			who = phrase.Count(n, "client")
+			who = phrase.Count(n, noun)
 		}
 		parts = append(parts, who+" "+phrase.Verb(n, one, many))
 	}
