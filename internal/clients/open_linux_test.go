@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
@@ -188,4 +189,32 @@ func TestEntersByWhoIsThere(t *testing.T) {
 	w.PIDs = nil
 	_, err = open(w)
 	require.ErrorContains(t, err, "no process is known")
+}
+
+// BenchmarkAsk is the processor time of a question for a client's socket, the kernel's part included: of one that is connected, and
+// of one whose connection has ended.
+func BenchmarkAsk(b *testing.B) {
+	nettest.Namespace(b).Do(func() {
+		here, err := netns.Open(netns.Path("/proc", unix.Gettid()))
+		require.NoError(b, err)
+		tap := &namespaceTap{ns: here}
+		defer func() { require.NoError(b, tap.release()) }()
+		l := nettest.Listen(b, nettest.ListenOptions{Backlog: 4})
+		client := nettest.Queue(b, l.Addr, 1)[0].LocalAddr().(*net.TCPAddr).AddrPort()
+		client = netip.AddrPortFrom(client.Addr().Unmap(), client.Port())
+		const other = 7 // a device: nothing is asked for the client's own socket
+		for name, from := range map[string]netip.AddrPort{"connected": client, "ended": netip.AddrPortFrom(client.Addr(), 1)} {
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				took, err := cputime.Of(func() error {
+					for b.Loop() {
+						tap.socket(l.Addr, from, other)
+					}
+					return nil
+				})
+				require.NoError(b, err)
+				b.ReportMetric(float64(took.Nanoseconds())/float64(b.N), "cpu-ns/op")
+			})
+		}
+	})
 }
