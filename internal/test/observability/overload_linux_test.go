@@ -49,7 +49,7 @@ func (s *stack) onePage(t *testing.T) {
 	require.NotEmpty(t, page.Labels["netns"])
 	require.NotContains(t, page.Labels, "cause", "it can change while the overload lasts, and would page again")
 	require.Equal(t, "max_connections", page.Annotations["cause"])
-	require.Regexp(t, `^java:8080 \(127\.0\.0\.1:10889\) (turns clients away|keeps clients waiting): .*20/20 connections$`, page.Annotations["summary"])
+	require.Regexp(t, `^java:8080 \(127\.0\.0\.1:10889\) (turns (clients|connections) away|keeps (clients|connections) waiting): .*20/20 connections$`, page.Annotations["summary"])
 	require.Contains(t, page.Annotations["description"], "the accept queue (6: acceptCount + 1)")
 	require.Contains(t, page.Annotations["description"], page.Labels["listener"])
 	require.Regexp(t, `troubleshooting\.md#max_connections$`, page.Annotations["runbook_url"])
