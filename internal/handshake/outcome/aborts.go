@@ -6,12 +6,12 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 )
 
-// aborts are the latest connections that the server ended by a RST of its own (tcp_send_active_reset): it follows all
+// aborts are connections that the server ended by a RST of its own (tcp_send_active_reset): it follows all
 // that was sent. What the client acknowledges afterwards is answered by another, which follows what it had acknowledged
-// (tcp_v4_send_reset): where that is less, part of the answer was on its way, and nothing of it is sent again.
+// (tcp_v4_send_reset): where that is less, part of the answer was on its way, and nothing of it is sent again. Where there are too many,
+// the oldest goes of the client's address that has most, so that no client's connections take the room of another's.
 type aborts struct {
 	list []abort // nil before the first
-	next int
 }
 
 type abort struct {
@@ -19,6 +19,7 @@ type abort struct {
 	port   uint16
 	sent   uint32 // the sequence number behind all that was sent; 0: none, or it is not looked for any more
 	at     time.Duration
+	ofHost int // how many of the list are of the same client's address
 }
 
 const (
@@ -29,12 +30,46 @@ const (
 
 func (l *aborts) add(at time.Duration, s *packet.Segment) {
 	if l.list == nil {
-		l.list = make([]abort, mostAborts)
+		l.list = make([]abort, 0, mostAborts)
 	}
-	if l.find(s.Dst, s.DstPort) == nil { // else it is the same packet on another device
-		l.list[l.next] = abort{s.Dst, s.DstPort, s.Seq, at}
-		l.next = (l.next + 1) % len(l.list)
+	if l.find(s.Dst, s.DstPort) != nil { // it is the same packet on another device
+		return
 	}
+	n := abort{client: s.Dst, port: s.DstPort, sent: s.Seq, at: at, ofHost: 1}
+	host := n.client.Host()
+	for i := range l.list {
+		if a := &l.list[i]; a.client.Host() == host {
+			a.ofHost++
+			n.ofHost = a.ofHost
+		}
+	}
+	if len(l.list) < mostAborts {
+		l.list = append(l.list, n)
+		return
+	}
+	gone := l.surplus(at)
+	host = gone.client.Host()
+	*gone = n
+	for i := range l.list {
+		if a := &l.list[i]; a.client.Host() == host {
+			a.ofHost--
+		}
+	}
+}
+
+// surplus is the one that makes room: one that is not looked for any more, else the oldest of the address that has most.
+func (l *aborts) surplus(at time.Duration) *abort {
+	out := &l.list[0]
+	for i := range l.list {
+		a := &l.list[i]
+		if a.sent == 0 || at-a.at >= abortedFor {
+			return a
+		}
+		if a.ofHost > out.ofHost || a.ofHost == out.ofHost && a.at < out.at {
+			out = a
+		}
+	}
+	return out
 }
 
 func (l *aborts) find(client packet.Addr, port uint16) *abort {

@@ -41,6 +41,14 @@ type Addr [16]byte
 // Netip is the address as netip has it.
 func (a *Addr) Netip() netip.Addr { return netip.AddrFrom16(*a).Unmap() }
 
+// Host is what one host has of the addresses: an IPv4 address, the /64 of an IPv6 one (RFC 6177).
+func (a Addr) Host() Addr {
+	if a.Netip().Is6() {
+		clear(a[8:])
+	}
+	return a
+}
+
 // Segment is a TCP header, and the addresses of the IP header before it.
 type Segment struct {
 	Link

@@ -2,21 +2,12 @@ package unheard
 
 import (
 	"hash/maphash"
-	"math/rand/v2"
-
-	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
-)
-
-const (
-	// mostSlots bounds what is kept at one time.
-	mostSlots = 64
-	// hostBytes are those of an IPv6 address that one host has (RFC 6177).
-	hostBytes = 8
+	"time"
 )
 
 // slots are those of clients, of which strangers send as many as they like. Where all are taken, of the server's address that has most,
-// and there of the client's address that has most, one goes, be it the newcomer: who has as many as others draws lots
-// with them, so that of the many forged addresses of a flood neither the first nor the last have all slots.
+// and there of the client's address that has most, one goes, be it the newcomer. Of those that have as many, it is the one whose
+// lot is highest, and of these the newcomer.
 type slots struct {
 	seed  maphash.Seed // of the names, which nobody can foresee
 	taken []slot
@@ -57,14 +48,14 @@ func (p *slots) at(e *ends) int {
 	return -1
 }
 
-// add takes in a client that is not there.
-func (p *slots) add(s *sighting) {
+// add takes in a client that is not there, if it is not the one that goes where more than most would be.
+func (p *slots) add(s *sighting, most int, lot uint64) bool {
 	if p.taken == nil {
-		p.seed, p.taken = maphash.MakeSeed(), make([]slot, 0, mostSlots+1)
+		p.seed, p.taken = maphash.MakeSeed(), make([]slot, 0, mostWaiting+1)
 	}
 	n := slot{
 		sighting: *s, name: maphash.Comparable(p.seed, s.ends), server: maphash.Comparable(p.seed, s.server),
-		host: maphash.Comparable(p.seed, ends{s.server, end{addr: hostOf(s.client.addr)}}), lot: rand.Uint64N(1 << 32),
+		host: maphash.Comparable(p.seed, ends{s.server, end{addr: s.client.addr.Host()}}), lot: lot,
 	}
 	for i := range p.taken {
 		if t := &p.taken[i]; t.server == n.server {
@@ -78,16 +69,23 @@ func (p *slots) add(s *sighting) {
 	}
 	n.ofItsServer++
 	n.ofItsHost++
-	if p.taken = append(p.taken, n); len(p.taken) > mostSlots {
-		p.remove(p.greediest())
+	if p.taken = append(p.taken, n); len(p.taken) <= most {
+		return true
 	}
+	gone := p.greediest()
+	p.remove(gone)
+	return gone < most
 }
 
-func hostOf(a packet.Addr) packet.Addr {
-	if a.Netip().Is6() {
-		clear(a[hostBytes:])
+// expire forgets those that were seen before.
+func (p *slots) expire(before time.Duration) {
+	for i := 0; i < len(p.taken); {
+		if p.taken[i].at < before {
+			p.remove(i)
+		} else {
+			i++
+		}
 	}
-	return a
 }
 
 func (p *slots) greediest() (at int) {

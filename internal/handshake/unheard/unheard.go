@@ -3,7 +3,7 @@
 package unheard
 
 import (
-	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -16,11 +16,13 @@ const (
 	askAfter = 100 * time.Millisecond
 	// margin is more than a jiffy of the kernel's and what two clocks differ by.
 	margin = 50 * time.Millisecond
+	// mostWaiting bounds those that are to be asked for, and those of whose FIN a socket has not heard.
+	mostWaiting = 64
 	// mostCounted bounds the clients that are known to be counted, countedFor is for how long they are: a FIN is repeated
-	// for less (tcp_orphan_retries). mostServers bounds the addresses.
+	// for less (tcp_orphan_retries). mostUntold bounds the addresses of whose clients nobody has asked yet.
 	mostCounted = 1024
 	countedFor  = 2 * time.Minute
-	mostServers = 64
+	mostUntold  = 64
 )
 
 // Clients counts them. It is not safe for concurrent use.
@@ -32,8 +34,9 @@ type Clients struct {
 
 	waiting slots                     // until they are asked for
 	doubted slots                     // those of whose FIN their socket has not heard
-	counted map[ends]time.Duration    // when they were last seen
+	counted slots                     // with when they were last seen
 	counts  map[netip.AddrPort]uint64 // by server
+	untold  map[netip.AddrPort]uint64 // of those that nobody has asked of
 }
 
 type ends struct{ server, client end }
@@ -76,8 +79,12 @@ func (c *Clients) wait(s *sighting, device uint32) {
 		return
 	}
 	s.device = device &^ packet.Successor
-	c.waiting.add(s)
+	c.waiting.add(s, mostWaiting, lot())
 }
+
+// lot is drawn where it is not known whose packet is forged: of the many addresses of a flood neither the first nor the last have
+// all slots.
+func lot() uint64 { return rand.Uint64N(1 << 32) }
 
 // Advance asks for the sockets of those that were seen some time ago.
 func (c *Clients) Advance(now time.Duration) {
@@ -109,32 +116,59 @@ func (c *Clients) ask(s *sighting) {
 		c.count(s.ends, asked)
 	case before == nil:
 		s.asked, s.segments = asked, f.Segments
-		c.doubted.add(s)
+		c.doubted.add(s, mostWaiting, lot())
 	case before.segments != f.Segments:
 		before.asked, before.segments = asked, f.Segments
 	}
 }
 
-// count counts a client once, as long as there is room to know that.
+// count counts a client once, as long as there is room to know that. It draws no lot: who had to leave would count again.
 func (c *Clients) count(e ends, at time.Duration) {
-	if c.counted == nil {
-		c.counted, c.counts = make(map[ends]time.Duration), make(map[netip.AddrPort]uint64)
+	if known := c.counted.find(&e); known != nil {
+		known.at = at
+		return
 	}
-	if _, is := c.counted[e]; !is {
-		if len(c.counted) >= mostCounted {
-			maps.DeleteFunc(c.counted, func(_ ends, seen time.Duration) bool { return at-seen > countedFor })
-		}
-		server := e.server.netip()
-		if _, known := c.counts[server]; len(c.counted) >= mostCounted || !known && len(c.counts) >= mostServers {
-			return
-		}
+	if len(c.counted.taken) >= mostCounted {
+		c.counted.expire(at - countedFor)
+	}
+	if !c.counted.add(&sighting{ends: e, at: at}, mostCounted, 0) {
+		return
+	}
+	server := e.server.netip()
+	if _, told := c.counts[server]; told {
 		c.counts[server]++
+		return
 	}
-	c.counted[e] = at
+	if c.untold == nil {
+		c.counts, c.untold = make(map[netip.AddrPort]uint64), make(map[netip.AddrPort]uint64)
+	}
+	if c.untold[server]++; len(c.untold) > mostUntold {
+		c.forgetUntold()
+	}
 }
 
-// Of is how many there were at an address. After the last report of one its count begins again.
+// forgetUntold forgets an address of which nobody has asked: one of the port that has most of these, as a server can be asked at
+// each of 127.0.0.0/8.
+func (c *Clients) forgetUntold() {
+	ports := make(map[uint16]int)
+	for server := range c.untold {
+		ports[server.Port()]++
+	}
+	var gone netip.AddrPort
+	for server := range c.untold {
+		if ports[server.Port()] > ports[gone.Port()] {
+			gone = server
+		}
+	}
+	delete(c.untold, gone)
+}
+
+// Of is how many there were at an address that is followed. After the last report of one its count begins again.
 func (c *Clients) Of(server netip.AddrPort, last bool) uint64 {
+	if n, untold := c.untold[server]; untold {
+		delete(c.untold, server)
+		c.counts[server] = n
+	}
 	n := c.counts[server]
 	if last {
 		delete(c.counts, server)

@@ -161,7 +161,7 @@ func TestFloodHidesNoOthers(t *testing.T) {
 							l.fin(e)
 						}
 					}
-					require.LessOrEqual(t, len(l.waiting.taken), mostSlots)
+					require.LessOrEqual(t, len(l.waiting.taken), mostWaiting)
 				}
 				l.pass(200 * time.Millisecond)
 			}
@@ -170,7 +170,7 @@ func TestFloodHidesNoOthers(t *testing.T) {
 			for _, times := range l.asked {
 				all += times
 			}
-			require.LessOrEqual(t, all, 3*mostSlots)
+			require.LessOrEqual(t, all, 3*mostWaiting)
 			require.Empty(t, l.waiting.taken)
 		})
 	}
@@ -192,7 +192,7 @@ func TestLotsAreDrawn(t *testing.T) {
 		for i := part.from; i < part.to; i++ {
 			asked += l.asked[endsOf(server, address(i, 1))]
 		}
-		require.InDelta(t, floods*mostSlots/3, asked, floods*mostSlots/15, "%v", part)
+		require.InDelta(t, floods*mostWaiting/3, asked, floods*mostWaiting/15, "%v", part)
 	}
 }
 
@@ -201,24 +201,83 @@ func TestUnheardByChurn(t *testing.T) {
 	l := newLab()
 	for round := range 300 {
 		for range 2 {
-			for i := range mostSlots {
-				e := endsOf(address(i, 8080), address(round*mostSlots+i, 7))
+			for i := range mostWaiting {
+				e := endsOf(address(i, 8080), address(round*mostWaiting+i, 7))
 				l.unheard[e] = true
 				l.fin(e)
 			}
 			l.pass(time.Second)
 			l.pass(time.Second)
 		}
-		require.LessOrEqual(t, len(l.doubted.taken), mostSlots)
-		require.LessOrEqual(t, len(l.counted), mostCounted)
-		require.LessOrEqual(t, len(l.counts), mostServers)
+		require.LessOrEqual(t, len(l.doubted.taken), mostWaiting)
+		require.LessOrEqual(t, len(l.counted.taken), mostCounted)
+		require.LessOrEqual(t, len(l.untold), mostUntold)
 	}
 	all := uint64(0)
-	for i := range mostSlots {
+	for i := range mostWaiting {
 		all += l.Of(address(i, 8080), true)
 	}
 	require.Positive(t, all)
-	require.LessOrEqual(t, all, uint64(300*mostSlots))
+	require.LessOrEqual(t, all, uint64(300*mostWaiting))
+	require.Empty(t, l.counts)
+}
+
+// Who is counted already leaves room for those of others, who are counted once, too.
+func TestCountedShareTheRoom(t *testing.T) {
+	server, another := netip.MustParseAddrPort("10.0.0.1:8080"), netip.MustParseAddrPort("10.0.0.2:8080")
+	for name, flood := range map[string]func(n int) ends{
+		"of one address": func(n int) ends { return endsOf(server, address(1, uint16(n))) },
+		"of one /64": func(n int) ends {
+			return endsOf(server, netip.AddrPortFrom(netip.AddrFrom16([16]byte{32, 1, 15: byte(n)}), uint16(n)))
+		},
+		"to another server": func(n int) ends { return endsOf(another, address(n, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab()
+			first := flood(0)
+			flooded := first.server.netip()
+			for n := range 2 * mostCounted {
+				l.count(flood(n), l.now)
+			}
+			require.EqualValues(t, mostCounted, l.Of(flooded, false))
+			others := []ends{endsOf(server, netip.MustParseAddrPort("10.0.0.7:41000")), endsOf(server, netip.MustParseAddrPort("[2001:db8::7]:41000"))}
+			before := l.Of(server, false)
+			for range 3 { // FINs of each
+				for _, e := range others {
+					l.count(e, l.now)
+				}
+				for n := range 2 * mostCounted {
+					l.count(flood(n), l.now)
+				}
+			}
+			require.EqualValues(t, before+uint64(len(others)), l.Of(server, false), "each once")
+			require.Len(t, l.counted.taken, mostCounted)
+
+			l.count(flood(5*mostCounted), l.now+countedFor+time.Second)
+			require.Len(t, l.counted.taken, 1)
+		})
+	}
+}
+
+// Clients of addresses of which nobody asks leave room for those of others, and take nothing from those that were told of.
+func TestUntoldAddressesShareTheRoom(t *testing.T) {
+	l := newLab()
+	told, other := netip.MustParseAddrPort("10.0.0.1:8080"), netip.MustParseAddrPort("10.0.0.2:8081")
+	l.count(endsOf(told, address(1, 1)), l.now)
+	require.EqualValues(t, 1, l.Of(told, false))
+	flood := func(from int) {
+		for n := from; n < from+2*mostUntold; n++ {
+			l.count(endsOf(address(n, 8080), address(1, uint16(n))), l.now)
+			require.LessOrEqual(t, len(l.untold), mostUntold)
+		}
+	}
+	flood(0)
+	l.count(endsOf(other, address(1, 1)), l.now)
+	flood(1000)
+	require.EqualValues(t, 1, l.Of(other, false))
+	require.EqualValues(t, 1, l.Of(told, true))
+	require.EqualValues(t, 1, l.Of(other, true))
+	require.Zero(t, l.Of(other, false))
 	require.Empty(t, l.counts)
 }
 
