@@ -14,7 +14,8 @@ type Process struct {
 	OpenFilesLimit   *int    `json:"open_files_limit,omitempty"`
 	Threads          *int    `json:"threads,omitempty"`
 	Stopped          bool    `json:"stopped,omitempty"`
-	Frozen           bool    `json:"frozen,omitempty"` // with its cgroup, as docker pause does
+	Frozen           bool    `json:"frozen,omitempty"`       // with its cgroup, as docker pause does
+	Dumping          bool    `json:"dumping_core,omitempty"` // it has crashed, and its core dump is written
 	Container        string  `json:"container,omitempty"`
 	PodUID           string  `json:"pod_uid,omitempty"`
 	MemoryLimitBytes *uint64 `json:"memory_limit_bytes,omitempty"`
@@ -89,6 +90,7 @@ func newProcess(l *model.Listener) *Process {
 		Threads:          p.Threads,
 		Stopped:          p.Stopped,
 		Frozen:           p.Frozen,
+		Dumping:          p.Dumping,
 		Container:        p.Container,
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,

@@ -51,7 +51,7 @@ func (j *judge) failingCause() model.Cause {
 // look in which they do, as in any burst on a busy machine, does not outweigh
 // them. A quota that throttles is certain.
 func (j *judge) losingCause() model.Cause {
-	if j.s.LostInFront() || j.s.MostlyRejected() || j.s.NoRouteBack() > 0 {
+	if _, back := j.s.NoWayBack(); back != "" || j.s.LostInFront() || j.s.MostlyRejected() {
 		return model.CauseBeforeListener
 	}
 	c := j.lossCause()

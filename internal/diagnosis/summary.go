@@ -29,7 +29,7 @@ func (j *judge) summary(v model.Verdict) string {
 		if !j.lost() {
 			return why + "."
 		}
-		if v.Cause == model.CauseBeforeListener && j.s.NoRouteBack() == 0 {
+		if _, back := j.s.NoWayBack(); v.Cause == model.CauseBeforeListener && back == "" {
 			return why + "; before that " + j.lossPhrase() + " by the listener."
 		}
 		return phrase.Capital(j.lossPhrase()) + j.reason(v) + "."

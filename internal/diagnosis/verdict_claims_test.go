@@ -160,6 +160,20 @@ func inCalls(opening, writing int) look {
 	})
 }
 
+// socketDrops is what the listener's own socket has counted.
+func socketDrops(n uint64) func(*model.Listener) {
+	return func(l *model.Listener) { l.AcceptQueue.SocketDrops = &n }
+}
+
+// behindAnswers is a pool of 200 without a request on any connection, of whose threads the idle ones wait with a timeout, one is in write(2), and the
+// others wait for a lock.
+func behindAnswers(idle int) look {
+	return tomcat(200, 8192, 100).pool(200).waiting(12).do(unreadFor(2 * time.Second)).do(func(l *model.Listener) {
+		l.Connector.MinSpareThreads = &model.Setting[int]{Value: 10}
+		l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 200, Writing: 1, Parked: 199, Timed: idle}}
+	})
+}
+
 // onUDP is a server of 8 busy threads that wait for an answer over UDP.
 func onUDP(peer string) look {
 	return inCalls(0, 0).do(func(l *model.Listener) {
@@ -448,6 +462,18 @@ func scenariosClaims() []scenario {
 			before: dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
 		},
 
+		{
+			name: "all threads stand behind their answers", status: saturated, cause: threads, chain: chainOf(threads),
+			now: behindAnswers(0), before: behindAnswers(0),
+		},
+		{
+			name: "the same, not seen in the look before", status: warning, codes: []string{"requests_stand"},
+			now: behindAnswers(0), before: behindAnswers(0).do(func(l *model.Listener) { l.Process.Downstream = nil }),
+		},
+		{
+			name: "idle threads wait with a timeout, and requests are unread", status: saturated, cause: model.CauseNotReading,
+			now: behindAnswers(150), before: behindAnswers(150),
+		},
 		{
 			name: "the poller's thread is not there, and requests wait", status: saturated, cause: model.CauseNotReading,
 			now: pollerless(5), before: pollerless(5),
@@ -825,12 +851,28 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("TCPMD5Unexpected", 31),
 		},
 		{
+			name: "the socket drops them, and not for want of room", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(socketDrops(50)), before: fresh().do(socketDrops(20)), change: moved("ListenDrops", 0),
+		},
+		{
+			name: "the socket has dropped one packet", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(socketDrops(21)), before: fresh().do(socketDrops(20)), change: moved("ListenDrops", 0),
+		},
+		{
 			name: "a netfilter rule with a counter rejects them", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 12),
 		},
 		{
 			name: "SYNs are dropped, and as many packets have no route", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: cookies(1, "OutNoRoutes", 61),
+		},
+		{
+			name: "SYNs are dropped, and as many SYN-ACKs cannot be delivered", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: cookies(1, "InDestUnreachs", 60),
+		},
+		{
+			name: "SYNs are dropped, and a few ICMP messages come", status: losing, cause: model.CauseSynBacklog, chain: chainOf(),
+			now: fresh().lost(model.CauseSynBacklog, syn, 60).do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: cookies(1, "InDestUnreachs", 6),
 		},
 		{
 			name: "SYNs are dropped, and a few packets have no route", status: losing, cause: model.CauseSynBacklog, chain: chainOf(),
@@ -850,6 +892,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "clients were refused before it listened", status: losing,
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }), before: fresh(),
+		},
+		{
+			name: "the same, and as its predecessor ended one was reset", status: losing,
+			now: fresh().do(outcome(model.ClientRefused, 797)).do(outcome(model.ClientReset, 1)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }), before: fresh(),
+		},
+		{
+			name: "a few were refused before it listened, and it resets as many", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(outcome(model.ClientRefused, 7)).do(outcome(model.ClientReset, 7)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) { l.Losses.Clients.RefusedBefore = true }), before: fresh(),
 		},
 		{
 			name: "the same, and the server before was full", status: losing, chain: chainOf(),

@@ -30,6 +30,7 @@ func TestStarved(t *testing.T) {
 	crowded := func(l *model.Listener) { l.Process.RunDelay = new(9 * time.Second) }
 	frozen := func(l *model.Listener) { l.Process.Frozen = true }
 	stop := func(l *model.Listener) { l.Process.Stopped = true }
+	crashed := func(l *model.Listener) { l.Process.Dumping, l.Process.InSafepoint = true, new(5*time.Second) }
 	for name, c := range map[string]struct {
 		look   func() look
 		now    func(*model.Listener)
@@ -76,6 +77,10 @@ func TestStarved(t *testing.T) {
 			func() look { return tomcat(200, 8192, 100).queue(40, 5*time.Second) }, frozen, saturated, model.CauseJVMPause,
 			"40 connections wait in the accept queue (capacity 101) because the process is frozen with its cgroup",
 		},
+		"crashed, a queue": {
+			func() look { return tomcat(200, 8192, 100).queue(40, 5*time.Second) }, crashed, saturated, model.CauseJVMPause,
+			"40 connections wait in the accept queue (capacity 101) because the process has crashed, and its core dump is being written",
+		},
 		"a queue before a throttled server": {
 			func() look { return tomcat(200, 8192, 100).queue(40, 5*time.Second) }, throttled, saturated, model.CauseCPUThrottled,
 			"40 connections wait in the accept queue (capacity 101) because the CPU limit",
@@ -92,7 +97,7 @@ func TestStarved(t *testing.T) {
 			if name == "the pool was not known in the look before" {
 				before.Connector = nil
 			}
-			if now.Process.Stopped || now.Process.Frozen {
+			if reading.Stopped(now.Listener) {
 				before.do(c.now)
 			}
 			limited, was := reading.Infer(before.Listener, now.Listener, 0)

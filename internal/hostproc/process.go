@@ -17,6 +17,7 @@ type Process struct {
 	PID       int
 	Comm      string // the main thread's name, cut to 15 characters
 	State     byte   // R, S, D, T, t, Z, X or I (field 3 of stat)
+	Dumping   bool   // it is ended by a signal, and its core dump is written ("CoreDumping" of status, Linux 4.15)
 	StartTime uint64 // in ticks of UserHZ since boot (field 22 of stat)
 	Threads   int
 	CPUTime   time.Duration // of all its threads, also those that have ended (utime and stime of stat)
@@ -42,6 +43,9 @@ func (p Process) InnerPID() int {
 	return p.NSpid[len(p.NSpid)-1]
 }
 
+// signaled is PF_SIGNALED of include/linux/sched.h, in field 9 of stat: a signal has ended it, and it may not be gone yet.
+const signaled = 0x400
+
 // Process reads stat and status of a process.
 func (fs FS) Process(pid int) (Process, error) {
 	proc, err := fs.proc.Proc(pid)
@@ -59,7 +63,12 @@ func (fs FS) Process(pid int) (Process, error) {
 	if stat.State == "" {
 		return Process{}, fmt.Errorf("hostproc: stat of pid %d: no state: %w", pid, ErrMalformed)
 	}
-	return newProcess(stat, status), nil
+	p := newProcess(stat, status)
+	if stat.Flags&signaled != 0 { // else it is not, and need not be read
+		dumping, err := fs.StatusLine(pid, "CoreDumping")
+		p.Dumping = err == nil && string(dumping) == "1"
+	}
+	return p, nil
 }
 
 func newProcess(stat procfs.ProcStat, status procfs.ProcStatus) Process {

@@ -71,6 +71,25 @@ func TestProcessStopped(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
+// A process that has crashed keeps its sockets until its core dump is written.
+func TestProcessDumping(t *testing.T) {
+	of := func(flags, status string) Process {
+		fs, err := NewFS(proctest.Fake(t, map[string]string{
+			"7/stat":   "7 (java) D 1 1 1 0 -1 " + flags + " 0 0 0 0 0 0 0 0 20 0 1 0 42 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+			"7/status": status,
+		}))
+		require.NoError(t, err)
+		p, err := fs.Process(7)
+		require.NoError(t, err)
+		return p
+	}
+	const signaled, alive = "4195400", "4194304" // as Linux 6.18 shows them
+	require.True(t, of(signaled, "Name:\tjava\nCoreDumping:\t1\nTHP_enabled:\t1\n").Dumping)
+	require.False(t, of(signaled, "Name:\tjava\nCoreDumping:\t0\n").Dumping, "killed, and not gone yet")
+	require.False(t, of(signaled, "Name:\tjava\n").Dumping, "Linux before 4.15 does not say it")
+	require.False(t, of(alive, "Name:\tjava\nCoreDumping:\t0\n").Dumping)
+}
+
 func TestInnerPID(t *testing.T) {
 	proctest.NeedRoot(t)
 	c := proctest.Start(t, "wait", "", func(cmd *exec.Cmd) {

@@ -1,5 +1,7 @@
 package model
 
+import "time"
+
 // BusyKnown says whether, and if not why not, the number of busy threads is known.
 type BusyKnown int
 
@@ -46,6 +48,9 @@ func (l *Listener) BusyThreads() (int, BusyKnown) {
 		return 0, BusyStreaming
 	}
 	busy := n.Phases[InService] + n.Phases[Sending] + max(0, n.Phases[ClientClosed]-n.Abandoned-n.ClosedIdle)
+	if l.NoneIdle() {
+		return *l.Connector.PoolThreads, BusyIsKnown
+	}
 	switch {
 	case l.Connector.fewerThan(busy), l.Connector.outnumberedBy(n):
 		return 0, BusyBeyondThreads
@@ -67,6 +72,25 @@ func (l *Listener) SendingThreads() int {
 	}
 	return max(0, min(l.Connections.Phases[Sending], busy-l.Connections.Phases[InService]))
 }
+
+// NoneIdle means that no thread of the pool is idle, whatever the connections show, as behind an answer (an access log
+// whose disk hangs) or by a client that has left: a request has been unread for a second, the thread that hands requests over
+// does not wait for something itself, and hardly any worker waits with a timeout, as idle ones do of a pool that has more
+// threads than it keeps (ThreadPoolExecutor.getTask).
+func (l *Listener) NoneIdle() bool {
+	c, n, p := l.Connector, l.Connections, l.Process
+	if c == nil || n == nil || p == nil || p.Downstream == nil || p.Downstream.Workers == nil || c.PoolThreads == nil || c.MinSpareThreads == nil {
+		return false
+	}
+	w, pool, kept := p.Downstream.Workers, *c.PoolThreads, c.MinSpareThreads.Value
+	if n.Phases[Waiting] == 0 || n.Unread < time.Second || c.WithoutPoller || w.PollerBlocked || w.Threads != pool || kept < 1 || pool < 2*kept {
+		return false
+	}
+	return idleTimed*w.Timed <= pool-kept
+}
+
+// idleTimed: of one in as many that wait with a timeout it may be a lock's.
+const idleTimed = 5
 
 // outrunBy: the pool, which no other connector uses, has all its threads, most of
 // them seem free, and yet more requests wait than those could take. A free one takes

@@ -2,6 +2,7 @@ package model
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,6 +19,38 @@ func TestTaken(t *testing.T) {
 	}
 	_, known := new(Listener).Taken()
 	require.False(t, known)
+}
+
+// Threads that stand behind their answers are on no connection, and idle ones of a pool that has grown wait with a timeout.
+func TestNoThreadIsIdle(t *testing.T) {
+	held := func(change func(*Listener, *Workers)) (int, BusyKnown) {
+		w := &Workers{Threads: 40, Parked: 39, Writing: 1}
+		l := &Listener{
+			Connector:   &Connector{PoolThreads: new(40), MaxThreads: &Setting[int]{Value: 40}, MinSpareThreads: &Setting[int]{Value: 10}},
+			Connections: &Connections{Unread: 2 * time.Second}, Process: &Process{Downstream: &Downstream{Workers: w}},
+		}
+		l.Connections.Phases[Waiting] = 12
+		change(l, w)
+		return l.BusyThreads()
+	}
+	busy, known := held(func(*Listener, *Workers) {})
+	require.Equal(t, BusyIsKnown, known)
+	require.Equal(t, 40, busy)
+	for name, change := range map[string]func(*Listener, *Workers){
+		"idle ones":               func(_ *Listener, w *Workers) { w.Timed = 29 },
+		"some idle ones":          func(_ *Listener, w *Workers) { w.Timed = 7 },
+		"the poller is held":      func(_ *Listener, w *Workers) { w.PollerBlocked = true },
+		"it has ended":            func(l *Listener, _ *Workers) { l.Connector.WithoutPoller = true },
+		"a moment":                func(l *Listener, _ *Workers) { l.Connections.Unread = 900 * time.Millisecond },
+		"nobody waits":            func(l *Listener, _ *Workers) { l.Connections.Phases[Waiting] = 0 },
+		"a pool that is kept":     func(l *Listener, _ *Workers) { l.Connector.MinSpareThreads.Value = 40 },
+		"what it keeps not known": func(l *Listener, _ *Workers) { l.Connector.MinSpareThreads = nil },
+		"not all were read":       func(_ *Listener, w *Workers) { w.Threads = 39 },
+	} {
+		busy, known := held(change)
+		require.Equal(t, BusyIsKnown, known, name)
+		require.Zero(t, busy, name)
+	}
 }
 
 // Clients reset while 10 of 10 threads serve them, and nothing has counted that:

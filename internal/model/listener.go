@@ -196,6 +196,7 @@ type Process struct {
 	Threads        *int // "Threads" of /proc/PID/status
 	Stopped        bool // state T: SIGSTOP or a debugger
 	Frozen         bool // with its cgroup: docker pause, systemctl freeze
+	Dumping        bool // it has crashed, and its core dump is written
 
 	Container string // container id from the cgroup path, "" on a plain host
 	PodUID    string // Kubernetes pod uid from the cgroup path

@@ -92,6 +92,8 @@ func (s ListenerText) identity() {
 		s.Row(term.Label("server"), term.Text(strings.Join(parts, " · ")))
 	}
 	switch p := s.L.Process; {
+	case p != nil && p.Dumping:
+		s.Paragraph(term.Indent, term.Bad.Of("The process has crashed, and its core dump is written: it accepts nothing more."))
 	case p != nil && p.Frozen:
 		s.Paragraph(term.Indent, term.Bad.Of("The process is frozen with its cgroup: it accepts nothing until that is thawed."))
 	case p != nil && p.Stopped:

@@ -128,8 +128,8 @@ const answersFor = 5 * time.Second
 // extend is the rest of a one-shot's time, beyond its interval.
 func (t *tasks) extend(ctx context.Context) {
 	begun := time.Now()
-	if s := t.scheduler.Snapshot(); s != nil && asked(s) {
-		t.scheduler.bells.publish.ring() // it may be of a second ago, when nobody was followed
+	if s := t.scheduler.Snapshot(); s != nil && mayBeOld(s) {
+		t.scheduler.bells.publish.ring() // it may be of a second ago, when nobody was followed, or had come
 		for t.scheduler.Snapshot() == s && ctx.Err() == nil && time.Since(begun) < undecided {
 			pause(ctx, soonest)
 		}
@@ -147,9 +147,11 @@ func (t *tasks) extend(ctx context.Context) {
 	}
 }
 
-// asked reports whether requests are in hand where all seems well.
-func asked(s *model.Snapshot) bool {
-	return slices.ContainsFunc(s.Listeners, func(l model.Listener) bool { return l.Verdict.Status == model.StatusOK && reading.Asked(&l) })
+// mayBeOld reports whether all seems well where requests are in hand, or where clients are followed and none was seen to be let in.
+func mayBeOld(s *model.Snapshot) bool {
+	return slices.ContainsFunc(s.Listeners, func(l model.Listener) bool {
+		return l.Verdict.Status == model.StatusOK && (reading.Asked(&l) || l.Losses != nil && l.Losses.Clients != nil && l.Losses.Clients.LetIn == 0)
+	})
 }
 
 // unexplained reports whether clients wait at a listener where all seems well, or no cause is named.

@@ -74,3 +74,18 @@ func TestWhatOtherTasksSay(t *testing.T) {
 	require.Equal(t, model.Agent{Config: config, Incidents: &model.Incidents{Open: 1}}, w.Snapshot().Self.Agent)
 	require.Zero(t, before.Self.Agent)
 }
+
+// A one-shot looks again before it ends well where clients may have come after its latest snapshot.
+func TestMayBeOld(t *testing.T) {
+	of := func(status model.Status, clients *model.Clients) bool {
+		l := model.Listener{Losses: &model.Losses{Clients: clients}}
+		l.Verdict.Status = status
+		return mayBeOld(&model.Snapshot{Listeners: []model.Listener{l}})
+	}
+	letIn := model.Clients{}
+	letIn.LetIn = 3
+	require.True(t, of(model.StatusOK, &model.Clients{}), "nobody had come then")
+	require.False(t, of(model.StatusOK, &letIn), "clients are let in")
+	require.False(t, of(model.StatusLosing, &model.Clients{}))
+	require.False(t, of(model.StatusOK, nil), "nobody is followed")
+}

@@ -193,9 +193,9 @@ func (r *listing) holderOf(sockets []owner.Socket) (most drainingServer, ok bool
 	return most, most.connected.Connections > 0
 }
 
-// runs means that a process is neither stopped nor frozen: one that is serves nobody.
+// runs means that a process is neither stopped nor frozen, nor has crashed: one that is serves nobody.
 func runs(proc hostproc.FS, pid int) bool {
-	if p, err := proc.Process(pid); err != nil || p.Stopped() || p.Exited() {
+	if p, err := proc.Process(pid); err != nil || p.Stopped() || p.Dumping || p.Exited() {
 		return false
 	}
 	f, err := cgroup.OpenFreezer(proc, pid)

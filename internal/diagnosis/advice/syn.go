@@ -11,6 +11,7 @@ import (
 func OtherSynSteps() []model.Step {
 	return []model.Step{
 		Command("See whether the kernel has a route back to the clients (of IPv6: Ip6OutNoRoutes)", "ip route get CLIENT; nstat -az IpOutNoRoutes Ip6OutNoRoutes"),
+		Command("See whether it knows the next hop towards them (FAILED and INCOMPLETE are not)", "ip neigh; ip -6 neigh"),
 		Command("See whether it lacks memory, or a security module denies connections", "nstat -az TcpExtTCPMemoryPressures; dmesg | tail"),
 	}
 }

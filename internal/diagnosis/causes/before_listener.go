@@ -33,7 +33,7 @@ func beforeListener() Cause {
 			if s.MostlyUnreached() {
 				return words.Join(phrase.Sprintf("SYN-ACKs left this network namespace for %s, which repeated the SYN all the same", phrase.Count(s.Unreached(), "client")), words.QueueNumbers(s))
 			}
-			if n := s.NoRouteBack(); n > 0 {
+			if n, _ := s.NoWayBack(); n > 0 {
 				return words.Join(phrase.Sprintf("their SYNs reached the listener, which has dropped %s before its queues", phrase.Count(s.DroppedFor(model.CauseSynBacklog), "packet")), droppoints.Where(s), words.QueueNumbers(s))
 			}
 			if s.MostlyRejected() {
@@ -60,12 +60,12 @@ func beforeListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "clients are lost in front of the listener",
-			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same; or there is no route for SYN-ACKs (`OutNoRoutes`). Seen by their handshakes (CAP_NET_RAW); without these, of clients in the same network namespace, by their sockets.",
+			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or SYN-ACKs left it for them, and they repeated the SYN all the same; or there is no route for SYN-ACKs (`OutNoRoutes`), or they come back as unreachable (`InDestUnreachs`: nobody answers ARP for the client or the next hop, or a router rejects them). Seen by their handshakes (CAP_NET_RAW); without these, of clients in the same network namespace, by their sockets.",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
-			Check:     "`nft list ruleset`, `iptables-save` (redirections to nobody, too); `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. Fewer clients than three, or than one in twenty, are lost by any network, and are not said to be this.",
+			Check:     "`nft list ruleset`, `iptables-save` (redirections to nobody, too); `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO; a filter of the service or container (systemd's `IPAddressDeny=`, `bpftool cgroup tree`): the socket's own drops rise then, and ListenDrops do not. What is named is where a counter moved that accounts for half of these clients: of a rule that has one (with CAP_NET_ADMIN), of connection tracking, of the filter. Where the SYN-ACKs do not reach the clients, look behind this network namespace: rules on the host of a pod, `ip route get CLIENT`, a stateful firewall on the way that has not seen the SYN. Fewer clients than three, or than one in twenty, are lost by any network, and are not said to be this.",
 			Change:    "What drops them.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered; or SYNs were dropped before the accept queue, and as many packets had no route; or clients were refused while the listener was there",
+			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered; or SYNs were dropped before the accept queue, and as many packets had no route, or ICMP said that they cannot be delivered; or clients were refused while the listener was there",
 			Otherwise: "what dropped the packets",
 		},
 	}

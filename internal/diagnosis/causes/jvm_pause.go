@@ -49,11 +49,11 @@ func jvmPause() Cause {
 		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return pauseSteps(s) },
 		Book: Runbook{
 			Title:     "the process stands still",
-			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it.",
+			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it; or it has crashed, and its port is open until its core dump is written (`CoreDumping` of `/proc/PID/status`).",
 			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
-			Change:    "Where collections are not the greater part of it: what asks for the others (`-Xlog:safepoint` names it). Else: a collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`.",
+			Change:    "Where collections are not the greater part of it: what asks for the others (`-Xlog:safepoint` names it). Else: a collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`. For a crashed one: what it crashed of (`hs_err_pid*.log`, `dmesg`); without core dumps it is gone at once.",
 			Vain:      "More threads or connections: nothing runs in a pause.",
-			Holds:     "state T or a frozen cgroup; a safepoint that lasts (for a second, where requests are in hand and no limit is reached), or safepoints that took four tenths of the time (a fifth where no limit is reached; with requests in hand alone a warning, where it is not collections that find room)",
+			Holds:     "state T, a frozen cgroup or a core dump that is written; a safepoint that lasts (for a second, where requests are in hand and no limit is reached), or safepoints that took four tenths of the time (a fifth where no limit is reached; with requests in hand alone a warning, where it is not collections that find room)",
 			Otherwise: "the limit that is reached",
 		},
 	}
@@ -71,6 +71,12 @@ const withheldMost = "the CPU limit withheld most of the CPU time that the proce
 func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	const limits = "Any of Tomcat's limits: they have no part in it."
 	switch {
+	case reading.Stopped(s.Now) && s.Now.Process.Dumping:
+		return []model.Step{
+			advice.Command("See what it crashed of: hs_err_pid*.log of a JVM in its working directory, and the kernel's log", "dmesg | tail"),
+			advice.Command("Start it again when its core dump is written, or end that now", phrase.Sprintf("kill -KILL %v", s.Now.Process.PID)),
+			advice.Action("To be gone at once next time: no core dump (LimitCORE=0, ulimit -c 0), or a smaller one in the configuration of what takes it (sysctl kernel.core_pattern)"),
+		}, limits
 	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
 		return []model.Step{withoutPause("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw", "")}, limits
 	case s.Either(reading.Stopped) && s.Now.Process != nil:
@@ -102,6 +108,9 @@ func withoutPause(text, line string) model.Step {
 
 // AdvisePause says what to look at where the JVM stood still.
 func AdvisePause(s *symptoms.Symptoms) string {
+	if reading.Stopped(s.Now) && s.Now.Process.Dumping {
+		return "See what it crashed of (hs_err_pid*.log in its working directory, dmesg). Its port stays open until the core dump is written; SIGKILL ends that. No limit of Tomcat's has a part in this."
+	}
 	if reading.Stopped(s.Now) && s.Now.Process.Frozen {
 		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
 	}

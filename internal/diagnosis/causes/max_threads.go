@@ -44,7 +44,7 @@ func maxThreadsBusy() Cause {
 			Check:     "What the handlers wait for (a database, another service, a lock): `jstack PID` shows where the `http-nio-…-exec-…` threads wait.",
 			Change:    "Shorten that wait. Raise `server.tomcat.threads.max` only if what the handlers call has room for more at the same time.",
 			Vain:      "acceptCount. It makes clients wait longer in front of the same threads.",
-			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy; of a dropped packet, where a worker accepts (NIO2): all of them were busy while clients waited in two readings around the drop, with hardly more connections held in the second",
+			Holds:     "requests wait in two readings, and the pool is at its maximum with nine tenths of it busy, or, behind their answers, with hardly one that waits as idle ones do (with a timeout), while a request is unread for a second; of a dropped packet, where a worker accepts (NIO2): all of them were busy while clients waited in two readings around the drop, with hardly more connections held in the second",
 			Otherwise: "requests_stand, where requests wait in front of free threads",
 		},
 	}

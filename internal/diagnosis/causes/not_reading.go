@@ -25,6 +25,7 @@ func notReading() Cause {
 				{"as many connections are answered and open as there are threads, each of which may read the rest of a request there", func(s *symptoms.Symptoms) bool {
 					return !s.Both(reading.WithoutPoller) && eachMaySwallow(s)
 				}},
+				{"hardly any thread of the pool waits with a timeout, as an idle one does (ThreadPoolExecutor.getTask)", func(s *symptoms.Symptoms) bool { return s.Now.NoneIdle() }},
 				{"whether requests wait cannot be seen (TLS, HTTP/2)", func(s *symptoms.Symptoms) bool { return reading.Hidden(s.Now) }},
 				{"the connector does not speak HTTP", func(s *symptoms.Symptoms) bool { return !reading.SpeaksHTTP(s.Now) }},
 			},

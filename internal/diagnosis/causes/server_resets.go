@@ -20,6 +20,7 @@ func serverResets() Cause {
 				return When(s.ResetByServer()+s.ClosedUnanswered() > 0, Surely)
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
+				{"nine tenths of those that failed were refused before it listened", (*symptoms.Symptoms).RefusedEarlier},
 				{"a listener closed with clients in its queue", func(s *symptoms.Symptoms) bool { return s.ResetInQueue() > 0 || s.Closed != nil }},
 				{"the accept queue overflowed and net.ipv4.tcp_abort_on_overflow is 1", func(s *symptoms.Symptoms) bool { return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately() }},
 			},

@@ -61,7 +61,13 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 	if s.AddressMissing() { // the kernel delivers nothing to it, whatever else it counts
 		return []Point{{words.AddressMissing(s), advice.MissingAddressSteps(s)[1]}}
 	}
-	if n := s.NoRouteBack(); n > 0 {
+	switch n, counter := s.NoWayBack(); counter {
+	case symptoms.InDestUnreachs:
+		return []Point{{
+			phrase.Sprintf("their SYN-ACKs cannot be delivered (InDestUnreachs +%d): nobody answers ARP for them or the next hop, or a router rejects them", n),
+			advice.Command("See whether the next hop towards these clients is known (FAILED and INCOMPLETE are not): an interface, VLAN or address there is wrong; else which router says so", "ip route get CLIENT; ip neigh; tcpdump -nni any 'icmp[icmptype] == icmp-unreach'"),
+		}}
+	case symptoms.OutNoRoutes:
 		return []Point{{
 			phrase.Sprintf("the kernel has no route back to them, so that no SYN-ACK leaves (OutNoRoutes +%d)", n),
 			advice.Command("See which route the kernel has to these clients, and give it one (of a pod or container: in its network namespace)", "ip route get CLIENT; ip rule; ip route show table all"),
@@ -92,6 +98,9 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 		}
 	}
 	out = append(out, tracking(s, moved)...)
+	if n := s.DroppedBySocket(); n > 0 && len(out) == 0 && s.InFront() > 0 {
+		return []Point{filtered(s, n)}
+	}
 	if tcp, _ := s.RefusedBy(); tcp && len(out) == 0 && s.Rejected() {
 		return []Point{translated(s)}
 	}
@@ -121,7 +130,7 @@ func Steps(s *symptoms.Symptoms) (out []model.Step) {
 	if s.Rejected() {
 		return out
 	}
-	return append(out, advice.Command("See whether a filter of an interface does (traffic control, eBPF)", "for d in $(ls /sys/class/net); do tc -s filter show dev $d ingress; done"))
+	return append(out, advice.Command("See whether a filter of an interface does (traffic control, eBPF), or one of the service or container (systemd's IPAddressDeny)", "for d in $(ls /sys/class/net); do tc -s filter show dev $d ingress; done; bpftool cgroup tree"))
 }
 
 // Rules are those whose counters moved by half of that number of clients at least.
@@ -140,6 +149,14 @@ func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 func OfRepeated(s *symptoms.Symptoms) []Point {
 	again, _ := s.Repeated()
 	return Rules(s, again)
+}
+
+// filtered: packets come to the socket, which drops them.
+func filtered(s *symptoms.Symptoms, n uint64) Point {
+	return Point{
+		phrase.Sprintf("the listener's socket drops them (its drops +%d, ListenDrops +0), as a filter of its service or container does (eBPF: systemd's IPAddressDeny, a security agent)", n),
+		advice.Command("See which filter that is, and have it let these clients through", phrase.Sprintf("systemctl show -p IPAddressAllow,IPAddressDeny UNIT; bpftool cgroup tree; ss -lntb sport = :%v", s.Now.Port)),
+	}
 }
 
 // translated: the listener refuses nobody, and the kernel's TCP does.

@@ -30,9 +30,9 @@ func IsTomcat(l *model.Listener) bool {
 // OtherJVM means that it is a JVM in which no Tomcat was recognised.
 func OtherJVM(l *model.Listener) bool { return !IsTomcat(l) && l.Connector.Kind().JVM }
 
-// Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup.
+// Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup; or until its core dump is written.
 func Stopped(l *model.Listener) bool {
-	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen)
+	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen || l.Process.Dumping)
 }
 
 // SpeaksHTTP means that the rules of requests and answers hold on its connections. AJP's ends ping one

@@ -338,10 +338,11 @@ func (s *Symptoms) rejected() bool {
 	return s.Refused() > 0 && (c == nil || !c.RefusedBefore) && s.Closed == nil && s.Before != nil && Covers(s.Now, c)
 }
 
-// RefusedEarlier means that all who were turned away were refused before it listened.
+// RefusedEarlier means that nine tenths of those who were turned away were refused before it listened: as one server ends and another
+// begins, a few are let in, and reset.
 func (s *Symptoms) RefusedEarlier() bool {
 	c := s.Clients()
-	return c != nil && c.RefusedBefore && s.Refused() > 0 && s.Refused() == c.TurnedAway() && s.Losses().DroppedPackets == 0
+	return c != nil && c.RefusedBefore && s.Refused() > 0 && 10*s.Refused() >= 9*c.TurnedAway() && s.Losses().DroppedPackets == 0
 }
 
 // LostInFront means that the youngest clients that nothing has answered began when the listener had dropped its last packet,

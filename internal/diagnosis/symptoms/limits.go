@@ -19,15 +19,43 @@ func (s *Symptoms) SynQueueMayBe() bool {
 	return !known || cookies == 0 || s.Delta["TCPReqQFullDrop"] > 0
 }
 
-// NoRouteBack is how many SYNs were dropped as the kernel has no route for their SYN-ACKs: it counts them among the listener's
-// drops, and as packets without a route (inet_csk_route_req, IPSTATS_MIB_OUTNOROUTES). Others are counted there, too.
-func (s *Symptoms) NoRouteBack() uint64 {
-	n, without := s.DroppedFor(model.CauseSynBacklog), s.Delta["OutNoRoutes"]
-	if n == 0 || 2*without < n || s.Delta["TCPReqQFullDrop"] > 0 || 2*n <= s.Losses().DroppedPackets {
+// NoWayBack is how many SYNs were dropped as their SYN-ACKs cannot go to where they came from, and the counter that shows it: the
+// kernel counts them among the listener's drops, and as packets without a route (OutNoRoutes, inet_csk_route_req) or by
+// the ICMP message that ended the handshake (InDestUnreachs, tcp_req_err): a router's, or its own where nobody answers ARP
+// for the client or the next hop (ipv4_link_failure). Others are counted there, too.
+func (s *Symptoms) NoWayBack() (n uint64, counter string) {
+	dropped := s.DroppedFor(model.CauseSynBacklog)
+	if s.Delta["TCPReqQFullDrop"] > 0 || 2*dropped <= s.Losses().DroppedPackets {
+		return 0, ""
+	}
+	for _, c := range []string{OutNoRoutes, InDestUnreachs} {
+		if moved := s.Delta[c]; moved > 0 && 2*moved >= dropped {
+			return min(moved, dropped), c
+		}
+	}
+	return 0, ""
+}
+
+// DroppedBySocket is how many packets the listener's socket dropped between the snapshots that are none of the listener's drops
+// (tcp_listendrop counts both): a filter of the socket or its cgroup does that, and counts nothing else (tcp_filter in tcp_v4_rcv).
+// A few are resets and what is out of place.
+func (s *Symptoms) DroppedBySocket() uint64 {
+	if s.Before == nil || s.Before.AcceptQueue == nil || s.Now.AcceptQueue == nil || s.Before.Inode != s.Now.Inode || s.Now.Members > 1 {
 		return 0
 	}
-	return min(n, without)
+	was, now := s.Before.AcceptQueue.SocketDrops, s.Now.AcceptQueue.SocketDrops
+	others, known := s.Delta["ListenDrops"]
+	if was == nil || now == nil || !known || others > 0 || s.DroppedLately() || *now < *was+leftLeast {
+		return 0
+	}
+	return *now - *was
 }
+
+// The counters of packets that cannot be sent.
+const (
+	OutNoRoutes    = "OutNoRoutes"
+	InDestUnreachs = "InDestUnreachs"
+)
 
 // Clamped reports whether less of acceptCount is in force than was configured,
 // and somaxconn is what can have done it. Where a source that could not be read

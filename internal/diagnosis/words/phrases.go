@@ -14,6 +14,8 @@ import (
 // Pause says for how long the process did not run.
 func Pause(s *symptoms.Symptoms) string {
 	switch {
+	case reading.Stopped(s.Now) && s.Now.Process.Dumping:
+		return "the process has crashed, and its core dump is being written"
 	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
 		return "the process is frozen with its cgroup"
 	case reading.Stopped(s.Now):

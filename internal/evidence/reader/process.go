@@ -27,7 +27,7 @@ func (m *processReader) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	}
 	p := &model.Process{At: now}
 	p.PID, p.Comm, p.StartTime = pid, model.Escape(st.Comm), st.StartTime
-	p.Threads, p.Stopped = new(st.Threads), st.Stopped()
+	p.Threads, p.Stopped, p.Dumping = new(st.Threads), st.Stopped(), st.Dumping
 	who := credentials(st)
 	p.OpenFiles = m.openFiles(proc, now, pid, who, miss)
 	p.OpenFilesLimit = m.filesLimit(proc, now, pid, who, miss)

@@ -17,7 +17,7 @@ func (r *Reader) readThread(out *evidence.Reading) {
 		r.closeThread()
 		return
 	}
-	out.Stopped = evidence.Known(t.Stopped())
+	out.Stopped = evidence.Known(t.Stopped() || t.Dumping)
 	if r.acceptor == 0 {
 		return
 	}

@@ -25,7 +25,7 @@ func netCounters(fs hostproc.FS, pid int) (map[string]uint64, error) {
 	out := make(map[string]uint64, 32)
 	collect(out, tcpExtCounters(netstat.TcpExt))
 	collect(out, tcpCounters(snmp.Tcp))
-	collect(out, map[string]*float64{"OutNoRoutes": snmp.OutNoRoutes})
+	collect(out, map[string]*float64{"OutNoRoutes": snmp.OutNoRoutes, "InDestUnreachs": snmp.InDestUnreachs})
 	return out, fs.Wrap(pid, "net/netstat", addMemoryCounters(fs, pid, out))
 }
 

@@ -61,12 +61,12 @@ func TestNetCounters(t *testing.T) {
 func TestNetCountersOfAnOldKernel(t *testing.T) {
 	dir := proctest.Fake(t, map[string]string{
 		"7/net/netstat": "TcpExt: ListenOverflows ListenDrops TCPAbortOnMemory\nTcpExt: 4 6 2\n",
-		"7/net/snmp":    "Ip: Forwarding OutNoRoutes\nIp: 1 5\nTcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
+		"7/net/snmp":    "Ip: Forwarding OutNoRoutes\nIp: 1 5\nIcmp: InMsgs InDestUnreachs\nIcmp: 4 3\nTcp: RtoAlgorithm MaxConn CurrEstab\nTcp: 1 -1 12\n",
 	})
 	fs := hostfs.At(t, dir)
 	counters, err := netCounters(fs, 7)
 	require.NoError(t, err)
-	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12, "OutNoRoutes": 5}, counters)
+	require.Equal(t, map[string]uint64{"ListenOverflows": 4, "ListenDrops": 6, "TCPAbortOnMemory": 2, "CurrEstab": 12, "OutNoRoutes": 5, "InDestUnreachs": 3}, counters)
 	kept, err := OpenNetCounters(fs, 7)
 	require.NoError(t, err)
 	fast := map[string]uint64{}

@@ -77,6 +77,9 @@ func TestThreadParsers(t *testing.T) {
 	require.NoError(t, th.setStatus([]byte("Name:\tjava\nState:\tS (sleeping)\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t7\n")))
 	require.NoError(t, th.setSchedstat([]byte("659977 4464630 3\n")))
 	require.Equal(t, Thread{State: 'S', Switches: 150, CPUTime: 659977, RunDelay: 4464630, Ran: 3}, th)
+	require.False(t, th.Dumping)
+	require.NoError(t, th.setStatus([]byte("State:\tI (idle)\nCoreDumping:\t1\nvoluntary_ctxt_switches:\t150\n")))
+	require.True(t, th.Dumping, "it has crashed, and waits for the core dump")
 	for _, bad := range []string{"", "State:\t\n", "State:\tS (sleeping)\n", "State:\tS\nvoluntary_ctxt_switches:\tx\n"} {
 		require.ErrorIs(t, th.setStatus([]byte(bad)), hostproc.ErrMalformed, "%q", bad)
 	}

@@ -15,6 +15,7 @@ import (
 // Thread is what one thread was doing at one moment.
 type Thread struct {
 	State    byte   // R, S, D, T, t, Z, X, I (State of task/TID/status)
+	Dumping  bool   // it waits for its process's core dump, to end after that ("CoreDumping" of status)
 	Switches uint64 // voluntary_ctxt_switches of status
 	CPUTime  time.Duration
 	RunDelay time.Duration // fields 1 and 2 of schedstat
@@ -28,7 +29,7 @@ type Thread struct {
 // Stopped is set for a thread that SIGSTOP or a debugger halts.
 func (t *Thread) Stopped() bool { return t.State == 'T' || t.State == 't' }
 
-// setStatus takes State and voluntary_ctxt_switches of a status file.
+// setStatus takes State, CoreDumping and voluntary_ctxt_switches of a status file.
 func (t *Thread) setStatus(data []byte) error {
 	state, ok := procfile.ValueOf(data, []byte("State:"))
 	if !ok || len(state) == 0 {
@@ -43,6 +44,10 @@ func (t *Thread) setStatus(data []byte) error {
 		return fmt.Errorf("status with %q context switches: %w", switches, hostproc.ErrMalformed)
 	}
 	t.State, t.Switches = state[0], uint64(n)
+	if t.Dumping = false; t.State == 'D' || t.State == 'I' { // in which it waits (coredump_task_exit)
+		dumping, _ := procfile.ValueOf(data, []byte("CoreDumping:"))
+		t.Dumping = string(dumping) == "1"
+	}
 	return nil
 }
 
