@@ -72,11 +72,7 @@ func pauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	const limits = "Any of Tomcat's limits: they have no part in it."
 	switch {
 	case reading.Stopped(s.Now) && s.Now.Process.Dumping:
-		return []model.Step{
-			advice.Command("See what it crashed of: hs_err_pid*.log of a JVM in its working directory, and the kernel's log", "dmesg | tail"),
-			advice.Command("Start it again when its core dump is written, or end that now", phrase.Sprintf("kill -KILL %v", s.Now.Process.PID)),
-			advice.Action("To be gone at once next time: no core dump (LimitCORE=0, ulimit -c 0), or a smaller one in the configuration of what takes it (sysctl kernel.core_pattern)"),
-		}, limits
+		return advice.CrashedSteps(s), limits
 	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
 		return []model.Step{withoutPause("Find out who froze it (docker pause, systemctl freeze, a checkpoint) and let it go on: docker unpause, systemctl thaw", "")}, limits
 	case s.Either(reading.Stopped) && s.Now.Process != nil:
