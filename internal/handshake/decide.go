@@ -36,8 +36,8 @@ func (t *Tracker) decide(at time.Duration, a *attempt) verdict {
 	}
 	met, taken := kernel.SocketUnknown, time.Duration(0)
 	// Of one that has reset its connection the kernel has nothing any more: it is not asked where the counters prove enough.
-	gone := a.has(left) && !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met)
-	if !gone && !t.again && (!a.has(inside|late) || a.pending()) {
+	ended := a.has(left) && !a.has(inside|late) && t.proofs.taken(at, t.endpoints.of(a).port, a, met)
+	if !ended && !t.again && (!a.has(inside|late) || a.pending()) {
 		if met = t.inquire(a); met == kernel.Connection {
 			taken = t.present
 		}

@@ -115,13 +115,13 @@ func (a *attempt) endsBehind(ended uint32) bool {
 }
 
 // clientEnd takes in what the client's own socket says: whether its FIN was that of a client which has left.
-func (a *attempt) clientEnd(now uint32, own kernel.Client) {
+func (a *attempt) clientEnd(now uint32, end kernel.Client) {
 	switch {
 	case a.supposed() || a.has(late|left|closed):
-	case own == kernel.ClientShut && a.has(finished) && (a.has(inside) || !a.has(counted)):
+	case end == kernel.ClientShut && a.has(finished) && (a.has(inside) || !a.has(counted)):
 		a.signs = a.signs&^finished | shut
 		a.lastIn = max(a.lastIn, a.ended)
-	case own == kernel.ClientLeft && a.has(shut) && !a.has(finished|inside):
+	case end == kernel.ClientLeft && a.has(shut) && !a.has(finished|inside):
 		a.signs = a.signs&^shut | finished
 		a.ended = now
 	}

@@ -82,11 +82,11 @@ func (l *Listener) NoneIdle() bool {
 	if c == nil || n == nil || p == nil || p.Downstream == nil || p.Downstream.Workers == nil || c.PoolThreads == nil || c.MinSpareThreads == nil {
 		return false
 	}
-	w, pool, kept := p.Downstream.Workers, *c.PoolThreads, c.MinSpareThreads.Value
-	if n.Phases[Waiting] == 0 || n.Unread < time.Second || c.WithoutPoller || w.PollerBlocked || w.Threads != pool || kept < 1 || pool < 2*kept {
+	w, pool, spare := p.Downstream.Workers, *c.PoolThreads, c.MinSpareThreads.Value
+	if n.Phases[Waiting] == 0 || n.Unread < time.Second || c.WithoutPoller || w.PollerBlocked || w.Threads != pool || spare < 1 || pool < 2*spare {
 		return false
 	}
-	return idleTimed*w.Timed <= pool-kept
+	return idleTimed*w.Timed <= pool-spare
 }
 
 // idleTimed: of one in as many that wait with a timeout it may be a lock's.

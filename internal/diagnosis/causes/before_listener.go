@@ -37,11 +37,11 @@ func beforeListener() Cause {
 				return words.Join(phrase.Sprintf("their SYNs reached the listener, which has dropped %s before its queues", phrase.Count(s.DroppedFor(model.CauseSynBacklog), "packet")), droppoints.Where(s), words.QueueNumbers(s))
 			}
 			if s.MostlyRejected() {
-				own := ""
+				sent := ""
 				if s.LocalRefused() > 0 {
-					own = phrase.Sprintf("TCP itself has sent %s there meanwhile (OutRsts)", phrase.Count(s.Delta["OutRsts"], "reset"))
+					sent = phrase.Sprintf("TCP itself has sent %s there meanwhile (OutRsts)", phrase.Count(s.Delta["OutRsts"], "reset"))
 				}
-				return words.Join(words.RefusedAtLeast(s)+phrase.Number(s.Refused())+" of them were refused, while there was a listener, which refuses nobody", own, droppoints.Where(s), words.QueueNumbers(s))
+				return words.Join(words.RefusedAtLeast(s)+phrase.Number(s.Refused())+" of them were refused, while there was a listener, which refuses nobody", sent, droppoints.Where(s), words.QueueNumbers(s))
 			}
 			which := "them"
 			if s.LostInFront() {

@@ -76,7 +76,7 @@ func (s *Symptoms) LocalRefused() (n uint64) {
 			n += refused
 		}
 	}
-	if own, known := s.Delta["OutRsts"]; !known || n < leftLeast || n <= 2*own {
+	if sent, known := s.Delta["OutRsts"]; !known || n < leftLeast || n <= 2*sent {
 		return 0
 	}
 	return n
@@ -257,12 +257,12 @@ func (s *Symptoms) LeaveInside() bool {
 // ClosedInside means that the clients of as many as half of the connections have closed while their requests were in
 // service, now or a moment ago. Those of now may still wait for the answer, where few are known to leave without.
 func (s *Symptoms) ClosedInside() bool {
-	held, known := reading.SlotsInUse(s.Now)
+	slots, known := reading.SlotsInUse(s.Now)
 	n := reading.LeftInService(s.Now)
 	if s.longInService() { // else they had left while they waited in the accept queue
 		n += int(s.Losses().AbandonedRequests)
 	}
-	return known && !s.mostlyAnswered() && n >= leaveInsideLeast && 2*n >= held
+	return known && !s.mostlyAnswered() && n >= leaveInsideLeast && 2*n >= slots
 }
 
 // ClosedInQueue is the same of those in the accept queue: it is longer than their patience.
@@ -289,8 +289,8 @@ func (s *Symptoms) WaitsUnseen() bool {
 		return false
 	}
 	c := s.Now.Connections
-	held, known := reading.SlotsInUse(s.Now)
-	return reading.VirtualThreads(s.Now) || known && c != nil && model.MostlyIdle(c.Phases[model.Idle], held) && c.MostlyRecent() && s.Overflowed() > 0
+	slots, known := reading.SlotsInUse(s.Now)
+	return reading.VirtualThreads(s.Now) || known && c != nil && model.MostlyIdle(c.Phases[model.Idle], slots) && c.MostlyRecent() && s.Overflowed() > 0
 }
 
 // mostlyAnswered: who closes has only ended its side.
@@ -458,8 +458,8 @@ func covers(l *model.Listener, asked netip.Addr) bool {
 // of these until it notices, and no walk of the sockets finds it.
 func (s *Symptoms) ResetMayHaveFilled() bool {
 	n := s.Delta["EstabResets"]
-	held, known := reading.SlotsInUse(s.Now)
-	return n >= leftLeast && known && reading.ConnectionLimit(s.Now) == reading.LimitKnown && n+uint64(held) >= uint64(s.Now.Connector.MaxConnections.Value)
+	slots, known := reading.SlotsInUse(s.Now)
+	return n >= leftLeast && known && reading.ConnectionLimit(s.Now) == reading.LimitKnown && n+uint64(slots) >= uint64(s.Now.Connector.MaxConnections.Value)
 }
 
 // UnreadCloses are connections that were closed with bytes that nobody had read, but for those of clients on this machine that

@@ -47,9 +47,9 @@ func (l *aborts) add(at time.Duration, s *packet.Segment) {
 		l.list = append(l.list, n)
 		return
 	}
-	gone := l.surplus(at)
-	host = gone.client.Host()
-	*gone = n
+	surplus := l.surplus(at)
+	host = surplus.client.Host()
+	*surplus = n
 	for i := range l.list {
 		if a := &l.list[i]; a.client.Host() == host {
 			a.ofHost--

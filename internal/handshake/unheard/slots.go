@@ -72,9 +72,9 @@ func (p *slots) add(s *sighting, most int, lot uint64) bool {
 	if p.taken = append(p.taken, n); len(p.taken) <= most {
 		return true
 	}
-	gone := p.greediest()
-	p.remove(gone)
-	return gone < most
+	greediest := p.greediest()
+	p.remove(greediest)
+	return greediest < most
 }
 
 // expire forgets those that were seen before.
@@ -100,8 +100,8 @@ func (p *slots) greediest() (at int) {
 }
 
 func (p *slots) remove(at int) {
-	gone := &p.taken[at]
-	server, host := gone.server, gone.host
+	removed := &p.taken[at]
+	server, host := removed.server, removed.host
 	for i := range p.taken {
 		if t := &p.taken[i]; t.server == server {
 			t.ofItsServer--

@@ -135,7 +135,7 @@ func (c *Clients) count(e ends, at time.Duration) {
 		return
 	}
 	server := e.server.netip()
-	if _, told := c.counts[server]; told {
+	if _, counted := c.counts[server]; counted {
 		c.counts[server]++
 		return
 	}
@@ -154,13 +154,13 @@ func (c *Clients) forgetUntold() {
 	for server := range c.untold {
 		ports[server.Port()]++
 	}
-	var gone netip.AddrPort
+	var removed netip.AddrPort
 	for server := range c.untold {
-		if ports[server.Port()] > ports[gone.Port()] {
-			gone = server
+		if ports[server.Port()] > ports[removed.Port()] {
+			removed = server
 		}
 	}
-	delete(c.untold, gone)
+	delete(c.untold, removed)
 }
 
 // Of is how many there were at an address that is followed. After the last report of one its count begins again.

@@ -50,9 +50,8 @@ func instead() map[string]string {
 // partOfName is a word of a name in Go's spelling.
 var partOfName = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
-// Names are the functions, methods, types, fields, constants and package variables below a folder,
-// tests left out, that have a word of which there is a better one: "path:line: name: the words
-// instead". What is local to a function may be called anything.
+// Names are what is declared below a folder, parameters and what is local to a function too, tests left out,
+// that have a word of which there is a better one: "path:line: name: the words instead".
 func Names(folder string, except ...string) (found []string, err error) {
 	words := instead()
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -83,35 +82,36 @@ func Names(folder string, except ...string) (found []string, err error) {
 	return found, err
 }
 
-// declared are the names that a file gives to others of its package, and the package's own.
+// declared are the names that a file gives to anything: its package, functions with what they take, return and
+// define, types with their fields and methods, constants and variables.
 func declared(file *ast.File) []*ast.Ident {
 	names := []*ast.Ident{file.Name}
-	for _, decl := range file.Decls {
-		switch decl := decl.(type) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.FuncDecl:
-			names = append(names, decl.Name)
-		case *ast.GenDecl:
-			for _, spec := range decl.Specs {
-				names = append(names, specified(spec)...)
-			}
+			names = append(names, n.Name)
+		case *ast.Field:
+			names = append(names, n.Names...)
+		case *ast.TypeSpec:
+			names = append(names, n.Name)
+		case *ast.ValueSpec:
+			names = append(names, n.Names...)
+		case *ast.AssignStmt:
+			names = append(names, defined(n.Tok, n.Lhs...)...)
+		case *ast.RangeStmt:
+			names = append(names, defined(n.Tok, n.Key, n.Value)...)
 		}
-	}
+		return true
+	})
 	return names
 }
 
-// specified are the names of a type with its fields and methods, or of constants and variables.
-func specified(spec ast.Spec) (names []*ast.Ident) {
-	switch spec := spec.(type) {
-	case *ast.ValueSpec:
-		return spec.Names
-	case *ast.TypeSpec:
-		names = append(names, spec.Name)
-		ast.Inspect(spec.Type, func(n ast.Node) bool {
-			if f, ok := n.(*ast.Field); ok {
-				names = append(names, f.Names...)
-			}
-			return true
-		})
+// defined are the names that := gives.
+func defined(tok token.Token, to ...ast.Expr) (names []*ast.Ident) {
+	for _, e := range to {
+		if id, ok := e.(*ast.Ident); ok && tok == token.DEFINE {
+			names = append(names, id)
+		}
 	}
 	return names
 }

@@ -54,7 +54,7 @@ func TestNamesAreTerms(t *testing.T) {
 	}
 }
 
-// TestNamesAreFound: functions, types, fields and constants, not what is local.
+// TestNamesAreFound: functions, types, fields and constants, and what is local.
 func TestNamesAreFound(t *testing.T) {
 	found, err := Names("testdata/names")
 	require.NoError(t, err)
@@ -63,5 +63,6 @@ func TestNamesAreFound(t *testing.T) {
 		"testdata/names/names.go:5: lastLook: sample, scan, snapshot, reading; as a verb: read, add, search",
 		"testdata/names/names.go:9: mostLooks: samples, scans, snapshots, readings",
 		"testdata/names/names.go:12: Vanished: closed",
+		"testdata/names/names.go:13: look: sample, scan, snapshot, reading; as a verb: read, add, search",
 	}, found)
 }

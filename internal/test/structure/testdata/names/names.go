@@ -8,7 +8,7 @@ type formerState struct {
 
 const mostLooks = 3
 
-// Vanished has a word in its name; what is local may.
+// Vanished has a word in its name, and so has what is local to it.
 func (f formerState) Vanished() bool {
 	look := f.lastLook
 	return look > mostLooks
