@@ -147,7 +147,12 @@ func TestPodsHaveTheirNames(t *testing.T) {
 		require.NoError(t, err)
 	})
 	t.Cleanup(func() { _ = s.Close() })
-	require.NoError(t, s.Scan(t.Context()))
+	scan := func() {
+		var err error
+		k.ns.Do(func() { err = s.Scan(t.Context()) }) // the agent's own namespace, in which a list has a socket of its own
+		require.NoError(t, err)
+	}
+	scan()
 	wrong, named := k.wrong(s.Snapshot(), all)
 	require.Empty(t, wrong)
 	require.Equal(t, 50, named, "with the first list")
@@ -161,7 +166,7 @@ func TestPodsHaveTheirNames(t *testing.T) {
 		start(10)
 		replaced := time.Now()
 		require.Eventually(t, func() bool {
-			require.NoError(t, s.Scan(t.Context()))
+			scan()
 			wrong, named := k.wrong(s.Snapshot(), all)
 			require.Empty(t, wrong)
 			return named == 50
