@@ -89,7 +89,7 @@ func TestMCPReadsThisMachine(t *testing.T) {
 	require.Len(t, list, 1)
 	line := list[0].(map[string]any)
 	require.InDelta(t, port, line["port"], 0)
-	require.Equal(t, "ok", line["status"], "%v", line)
+	require.Contains(t, []any{"ok", "warning"}, line["status"], "%v", line) // what others do meanwhile the network namespace counts, too
 	process := line["process"].(string)
 	require.Contains(t, process, "OBEY")
 	require.NotRegexp(t, "[`\x1b\n]|<b", process)

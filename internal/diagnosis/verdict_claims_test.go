@@ -1052,6 +1052,10 @@ func scenariosClaims() []scenario {
 			},
 		},
 		{
+			name: "connections closed unread, and nobody came to this listener", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(outcome(model.ClientConnected, 0)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+		},
+		{
 			name: "one of many connections is closed unread", status: ok, codes: []string{"closed_unread"},
 			now: fresh(), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 6, 400 },
 		},

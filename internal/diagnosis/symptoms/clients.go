@@ -474,8 +474,12 @@ func (s *Symptoms) UnreadCloses() uint64 {
 // read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
 func (s *Symptoms) ClosedUnread() bool {
 	n := s.UnreadCloses()
-	return s.Now.Listening() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
+	return s.Now.Listening() && !s.unused() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
 }
+
+// unused means that nobody is connected, and that nobody came while handshakes were followed: what the network namespace
+// counts is of others then.
+func (s *Symptoms) unused() bool { return s.NobodyIn() && s.NobodyCame() > 0 }
 
 // ClosedByEither means that half of those connections at least had their other end on this machine, where it was
 // reset in turn (EstabResets): which end has closed is not known then.
