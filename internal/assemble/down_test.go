@@ -53,15 +53,15 @@ func TestMissed(t *testing.T) {
 	}
 	d := missed()
 	d.judge()
-	require.Empty(t, d.Snapshot.Listeners)
+	require.Empty(t, d.Listeners)
 
 	d = missed()
 	d.Listeners[0].Losses.Clients = &model.Clients{}
 	d.Listeners[0].Losses.Clients.Outcomes[model.ClientRefused] = 5
 	d.judge()
-	require.Len(t, d.Snapshot.Listeners, 1)
-	require.Equal(t, model.StatusDown, d.Snapshot.Listeners[0].Verdict.Status)
-	require.Equal(t, model.CauseNoListener, d.Snapshot.Listeners[0].Verdict.Cause)
+	require.Len(t, d.Listeners, 1)
+	require.Equal(t, model.StatusDown, d.Listeners[0].Verdict.Status)
+	require.Equal(t, model.CauseNoListener, d.Listeners[0].Verdict.Cause)
 }
 
 // Whoever has connections of a port that is down is its server only if it was seen to listen there, or nobody was.
