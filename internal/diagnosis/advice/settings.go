@@ -192,3 +192,24 @@ func Spare(n int) int { return RoundUp(n + (n+3)/4) }
 func rateTime(n int, perSecond float64) time.Duration {
 	return time.Duration(min(float64(n)/perSecond, 1e6) * float64(time.Second))
 }
+
+// ShortRequestTime says that the server does not wait long for a request, "" where it does or that is not known.
+func ShortRequestTime(s *symptoms.Symptoms) string {
+	if s.Now.Connector == nil {
+		return ""
+	}
+	t := s.Now.Connector.ConnectionTimeout
+	if t == nil || t.Value <= 0 || t.Value >= ShortTimeout {
+		return ""
+	}
+	return phrase.Sprintf("a client has %s for its request (%s)", phrase.Seconds(t.Value), ConnectionTimeoutSetting().Name(s.Now))
+}
+
+// IdleTimeout is how long the server keeps an idle connection.
+func IdleTimeout(s *symptoms.Symptoms) string {
+	t := s.Now.Connector.KeepAlive()
+	if t == nil || t.Value <= 0 {
+		return ""
+	}
+	return ", now " + phrase.Seconds(t.Value)
+}

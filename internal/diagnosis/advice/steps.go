@@ -191,3 +191,23 @@ func UnacknowledgedSteps() []model.Step {
 		Action("Where the clients are gone: have the application end a stream whose client does not answer; the kernel tries for some 15 minutes (net.ipv4.tcp_retries2)"),
 	}
 }
+
+// TLSSteps are what to do where clients end their TLS handshakes.
+func TLSSteps(s *symptoms.Symptoms) []model.Step {
+	if s.OnPlainPort() {
+		return []model.Step{Action("Have the clients ask by http://, or give the connector TLS (server.ssl, SSLEnabled): an https:// address or a balancer with TLS towards its backends leads here")}
+	}
+	return []model.Step{
+		Action(phrase.Sprintf("See what a client finds, from its host, with the name that it asks for: openssl s_client -connect NAME:%v -servername NAME -verify_return_error -verify_hostname NAME", s.Now.Port)),
+		Action("Expired, or for another name: give the server another certificate. Not the whole chain: have it send the intermediate certificates as well. Self-signed, or of an own authority: give that to the clients (a JVM's truststore, curl --cacert)"),
+	}
+}
+
+// ForgottenSteps are what to do about a firewall that forgets idle connections.
+func ForgottenSteps(s *symptoms.Symptoms) []model.Step {
+	return []model.Step{
+		Command("See how long their FIN has been repeated, and to which addresses", phrase.Sprintf("ss -tano state fin-wait-1 sport = :%v", s.Now.Port)),
+		Action("Find the shortest idle timeout of what lies between (firewall, NAT, load balancer): a client's next request on a connection that was forgotten there has no answer"),
+		Action(phrase.Sprintf("End idle connections before that: %s below it%s, or the idle timeout of the clients' pools", KeepAliveSetting().Name(s.Now), IdleTimeout(s))),
+	}
+}

@@ -130,9 +130,9 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 	case s.Unheard() > 0:
 		return unheardSteps(s)
 	case s.TLSFails():
-		return tlsSteps(s)
+		return advice.TLSSteps(s)
 	case s.Forgotten():
-		return forgottenSteps(s)
+		return advice.ForgottenSteps(s)
 	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):
@@ -167,27 +167,7 @@ func unheardSteps(s *symptoms.Symptoms) (do []model.Step) {
 	}
 	return append(do,
 		advice.Command("See for how long an idle connection is tracked, and give it longer than clients keep one", "sysctl net.netfilter.nf_conntrack_tcp_timeout_established"),
-		advice.Action(phrase.Sprintf("Or end idle connections before that: %s below it%s", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))))
-}
-
-// tlsSteps are what to do where clients end their TLS handshakes.
-func tlsSteps(s *symptoms.Symptoms) []model.Step {
-	if s.OnPlainPort() {
-		return []model.Step{advice.Action("Have the clients ask by http://, or give the connector TLS (server.ssl, SSLEnabled): an https:// address or a balancer with TLS towards its backends leads here")}
-	}
-	return []model.Step{
-		advice.Action(phrase.Sprintf("See what a client finds, from its host, with the name that it asks for: openssl s_client -connect NAME:%v -servername NAME -verify_return_error -verify_hostname NAME", s.Now.Port)),
-		advice.Action("Expired, or for another name: give the server another certificate. Not the whole chain: have it send the intermediate certificates as well. Self-signed, or of an own authority: give that to the clients (a JVM's truststore, curl --cacert)"),
-	}
-}
-
-// forgottenSteps are what to do about a firewall that forgets idle connections.
-func forgottenSteps(s *symptoms.Symptoms) []model.Step {
-	return []model.Step{
-		advice.Command("See how long their FIN has been repeated, and to which addresses", phrase.Sprintf("ss -tano state fin-wait-1 sport = :%v", s.Now.Port)),
-		advice.Action("Find the shortest idle timeout of what lies between (firewall, NAT, load balancer): a client's next request on a connection that was forgotten there has no answer"),
-		advice.Action(phrase.Sprintf("End idle connections before that: %s below it%s, or the idle timeout of the clients' pools", advice.KeepAliveSetting().Name(s.Now), idleTimeout(s))),
-	}
+		advice.Action(phrase.Sprintf("Or end idle connections before that: %s below it%s", advice.KeepAliveSetting().Name(s.Now), advice.IdleTimeout(s))))
 }
 
 // again is the command that looks at this listener.

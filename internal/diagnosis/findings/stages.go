@@ -187,11 +187,11 @@ func notObservable(s *symptoms.Symptoms, add adder) {
 // processFindings: a CPU, a pause or a stop in addition to another cause.
 func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if s.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
-		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
+		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", advice.Pause(s))
 	}
 	pauses := v.Status >= model.StatusWarning && s.Paused() || s.PausedMost() && reading.InHand(s.Now) > 0
 	if pauses && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) {
-		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", causes.AdvisePause(s))
+		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", advice.Pause(s))
 	}
 	if v.Status >= model.StatusSaturated && v.Cause != model.CauseCPUThrottled && s.Throttling().Fraction() >= s.T.ThrottledFraction {
 		add(string(model.CauseCPUThrottled), model.SeverityWarning, phrase.Capital(words.CPU(s, model.CauseCPUThrottled))+".", causes.AdviseThrottled(s))

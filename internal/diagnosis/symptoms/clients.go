@@ -243,6 +243,9 @@ func (s *Symptoms) ClosedUnanswered() uint64 {
 	return closed
 }
 
+// ClosesUnanswered means that most of those that the server has turned away it has not reset.
+func (s *Symptoms) ClosesUnanswered() bool { return s.ClosedUnanswered() > s.ResetByServer() }
+
 // LeaveInside means that many of those that were let in leave before their answer, a third of those that ended: it takes
 // longer than their patience, and room for more is room for more of these. Where they wait for threads, see
 // reading.GivenUp.
