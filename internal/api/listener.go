@@ -133,6 +133,7 @@ type Losses struct {
 	Unattributed      uint64   `json:"unattributed"`
 	AbandonedRequests uint64   `json:"abandoned_requests"`
 	QueueResets       uint64   `json:"queue_resets"`
+	SocketDrops       uint64   `json:"socket_drops,omitempty"` // packets that the listener's own socket dropped beyond these, as a filter of the socket or its cgroup does
 	WorstCase         []string `json:"worst_case"`
 }
 
@@ -316,6 +317,7 @@ func newLosses(l *model.Losses) *Losses {
 		Unattributed:      l.Unattributed,
 		AbandonedRequests: l.AbandonedRequests,
 		QueueResets:       l.QueueResets,
+		SocketDrops:       l.SocketDrops,
 		WorstCase:         orEmpty(l.WorstCase),
 	}
 	for _, d := range l.By {

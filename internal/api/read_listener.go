@@ -121,7 +121,7 @@ func (l *Losses) model() *model.Losses {
 	}
 	out := &model.Losses{
 		DroppedPackets: l.DroppedPackets, Unattributed: l.Unattributed, AbandonedRequests: l.AbandonedRequests,
-		QueueResets: l.QueueResets, WorstCase: l.WorstCase,
+		QueueResets: l.QueueResets, SocketDrops: l.SocketDrops, WorstCase: l.WorstCase,
 	}
 	for _, d := range l.By {
 		out.By = append(out.By, model.Drops{

@@ -297,6 +297,11 @@ func (b *Books) Tick(at time.Time, c NamespaceCounts, sockets []SocketDrops) {
 	var rest uint64
 	b.attributed, rest = b.attribution.Tick(c, sockets, b.attributed[:0])
 	b.unattributed += rest
+	for i := range b.attribution.shares {
+		if s := &b.attribution.shares[i]; s.watched && s.fresh > 0 {
+			b.Account(s.id).ledger.dropBySocket(s.fresh)
+		}
+	}
 	for _, d := range b.attributed {
 		a := b.Account(d.ID)
 		a.drop(d, at)

@@ -16,6 +16,7 @@ type dropTotals struct {
 	pending     uint64                   // dropped packets that have no cause yet
 	abandoned   uint64
 	queueResets uint64
+	bySocket    uint64 // by how much the counter of its own socket moved, see SocketDrops
 }
 
 type drops struct {
@@ -102,6 +103,11 @@ func (l *ledger) abandon(n uint64, after int) {
 	}
 }
 
+func (l *ledger) dropBySocket(n uint64) {
+	l.bySocket += n
+	l.dirty = true
+}
+
 func (l *ledger) resetQueue(n uint64) {
 	l.queueResets += n
 	l.dirty = l.dirty || n > 0
@@ -157,6 +163,8 @@ func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
 			out.DroppedPackets += n
 		}
 	}
+	bySocket := l.bySocket - base.bySocket
+	out.SocketDrops = bySocket - min(bySocket, l.packets()-base.packets())
 	slices.SortFunc(out.By, func(a, b model.Drops) int {
 		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Packet, b.Packet))
 	})

@@ -211,3 +211,20 @@ func TestNamesByChurn(t *testing.T) {
 	require.NotEqual(t, known, b.history.last().counters.names)
 	require.EqualValues(t, 7, b.history.last().counters.unpack()["nft inet filter input handle 9 drop"])
 }
+
+// What a filter of the socket drops only the socket counts: it is known for as long as the window, and what the queue drops is not
+// among it, though the socket counts that, too.
+func TestWhatTheSocketAloneDrops(t *testing.T) {
+	o := newOverload(t)
+	o.drops += 20 // the filter
+	o.wait(1)
+	o.lose(1, 5, model.CauseMaxThreads)
+	o.wait(8)
+	require.EqualValues(t, 20, o.books.Losses(o.account(), false).SocketDrops)
+	require.EqualValues(t, 5, o.books.Losses(o.account(), false).DroppedPackets)
+	o.wait(3)
+	lately := o.books.Lately(o.account(), false, o.now, model.Quiet)
+	require.NotNil(t, lately)
+	require.Zero(t, lately.Losses.SocketDrops, "of before these ten seconds")
+	require.EqualValues(t, 20, o.books.Losses(o.account(), false).SocketDrops)
+}

@@ -44,6 +44,9 @@ type Losses struct {
 	AbandonedRequests uint64
 	// QueueResets: connections that stood in the accept queue when the listener closed.
 	QueueResets uint64
+	// SocketDrops are packets that the listener's own socket dropped (SK_MEMINFO_DROPS) beyond those of DroppedPackets: a filter of
+	// the socket or its cgroup counts nowhere else (tcp_filter in tcp_v4_rcv), but resets and what is out of place count there, too.
+	SocketDrops uint64
 	// WorstCase is what clients may have seen: connect_timeout, read_timeout, reset, refused.
 	WorstCase []string
 	// Clients are those behind the packets; nil where their handshakes are not

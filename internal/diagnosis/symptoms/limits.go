@@ -36,19 +36,14 @@ func (s *Symptoms) NoWayBack() (n uint64, counter string) {
 	return 0, ""
 }
 
-// DroppedBySocket is how many packets the listener's socket dropped between the snapshots that are none of the listener's drops
-// (tcp_listendrop counts both): a filter of the socket or its cgroup does that, and counts nothing else (tcp_filter in tcp_v4_rcv).
-// A few are resets and what is out of place.
+// DroppedBySocket is how many packets the listener's socket dropped that are none of the listener's drops: a filter of the socket or
+// its cgroup does that, and counts nothing else (tcp_filter in tcp_v4_rcv). A few are resets and what is out of place.
 func (s *Symptoms) DroppedBySocket() uint64 {
-	if s.Before == nil || s.Before.AcceptQueue == nil || s.Now.AcceptQueue == nil || s.Before.Inode != s.Now.Inode || s.Now.Members > 1 {
+	n := s.Losses().SocketDrops
+	if others, known := s.Delta["ListenDrops"]; !known || others > 0 || s.DroppedLately() || n < leftLeast {
 		return 0
 	}
-	was, now := s.Before.AcceptQueue.SocketDrops, s.Now.AcceptQueue.SocketDrops
-	others, known := s.Delta["ListenDrops"]
-	if was == nil || now == nil || !known || others > 0 || s.DroppedLately() || *now < *was+leftLeast {
-		return 0
-	}
-	return *now - *was
+	return n
 }
 
 // The counters of packets that cannot be sent.

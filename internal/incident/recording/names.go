@@ -63,7 +63,7 @@ func modelNames() []named {
 		of[model.Stacks]("At Took Threads Workers Groups Others Carriers Virtual VirtualShown Scheduler Deadlocked Cut"),
 		of[model.StackGroup]("Threads Worker Idle State Library Application Frames"),
 		of[model.VirtualScheduler]("Parallelism Carriers Mounted Queued"),
-		of[model.Losses]("DroppedPackets By Burst Unattributed AbandonedRequests QueueResets WorstCase Clients"),
+		of[model.Losses]("DroppedPackets By Burst Unattributed AbandonedRequests QueueResets SocketDrops WorstCase Clients"),
 		of[model.Drops]("DropKey Packets Evidence Estimated"),
 		of[model.DropKey]("Cause Packet"),
 		of[model.Lately]("Span Losses Delta"),
