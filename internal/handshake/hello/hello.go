@@ -3,12 +3,14 @@
 package hello
 
 import (
-	"encoding/binary"
+	"hash/maphash"
 	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/shares"
+	"github.com/tcpdiag/tcpdiag/internal/handshake/tally"
 )
 
 const (
@@ -19,15 +21,16 @@ const (
 	padded  = 46
 	// within is how soon its end follows: later the server's timeout may have been first.
 	within = 10 * time.Second
-	// mostOpen bounds the ClientHellos that are remembered, mostServers the addresses.
-	mostOpen    = 1024
-	mostServers = 64
+	// parts and most bound the ClientHellos that are remembered: a client has its place in one of the parts, whichever it is.
+	parts = 16
+	most  = 64
 )
 
 // Clients counts them. It is not safe for concurrent use.
 type Clients struct {
-	open   []hello
-	counts map[netip.AddrPort]uint64 // by server
+	seed   maphash.Seed // of the parts, which nobody can foresee
+	parts  *[parts]shares.Slots[hello]
+	counts tally.Clients
 }
 
 // hello is a ClientHello: where it ends, and what of the server it acknowledges.
@@ -38,23 +41,31 @@ type hello struct {
 
 // Observe takes in a segment to or from a port that is followed.
 func (c *Clients) Observe(at time.Duration, s *packet.Segment, follows func(port uint16) bool) {
-	ends := s.Flags&(packet.FlagFIN|packet.FlagRST) != 0 && c.open != nil
+	ends := s.Flags&(packet.FlagFIN|packet.FlagRST) != 0 && c.parts != nil
 	if !s.Incoming || !ends && !s.Hello || s.Flags&packet.FlagSYN != 0 || !follows(s.DstPort) {
 		return
 	}
-	if c.open == nil {
-		c.open = make([]hello, mostOpen)
+	if c.parts == nil {
+		c.seed, c.parts = maphash.MakeSeed(), new([parts]shares.Slots[hello])
 	}
-	h := &c.open[slot(s)]
-	if s.Hello {
-		*h = hello{s.Seq + uint32(s.Payload), s.Ack, max(at, 1)}
-		return
+	e := shares.ToServer(s)
+	part := &c.parts[maphash.Comparable(c.seed, e)%parts]
+	h := part.Find(&e)
+	switch {
+	case !s.Hello:
+		if h != nil && at-h.at <= within && h.fails(s) {
+			part.Forget(&e)
+			c.counts.Add(e.Server.Netip())
+		}
+	case h != nil:
+		*h = begun(at, s)
+	default:
+		part.Add(&e, begun(at, s), most, ^uint64(at)) // the oldest goes
 	}
-	if h.at == 0 || at-h.at > within || !h.fails(s) {
-		return
-	}
-	*h = hello{}
-	c.count(netip.AddrPortFrom(s.Dst.Netip(), s.DstPort))
+}
+
+func begun(at time.Duration, s *packet.Segment) hello {
+	return hello{s.Seq + uint32(s.Payload), s.Ack, at}
 }
 
 // fails reports whether a client that ends its connection has an answer, and has sent no Finished. Another client's numbers are others.
@@ -63,30 +74,5 @@ func (h *hello) fails(s *packet.Segment) bool {
 	return (sent <= longest || sent == padded) && got > outcome.AlertLength+1 && got < 1<<16
 }
 
-// slot is where a client's ClientHello is remembered; a later one of another may be there.
-func slot(s *packet.Segment) uint32 {
-	h := uint32(s.SrcPort)<<16 | uint32(s.DstPort)
-	for i := 0; i < len(s.Src); i += 4 {
-		h = (h ^ binary.BigEndian.Uint32(s.Src[i:])) * 0x9e3779b1
-	}
-	return h >> 22
-}
-
-func (c *Clients) count(server netip.AddrPort) {
-	if _, known := c.counts[server]; !known && len(c.counts) >= mostServers {
-		return
-	}
-	if c.counts == nil {
-		c.counts = make(map[netip.AddrPort]uint64)
-	}
-	c.counts[server]++
-}
-
-// Of is how many there were at an address. After the last report of one its count begins again.
-func (c *Clients) Of(server netip.AddrPort, last bool) uint64 {
-	n := c.counts[server]
-	if last {
-		delete(c.counts, server)
-	}
-	return n
-}
+// Of is how many there were at an address that is followed. After the last report of one its count begins again.
+func (c *Clients) Of(server netip.AddrPort, last bool) uint64 { return c.counts.Of(server, last) }

@@ -75,16 +75,100 @@ func TestTLSEnded(t *testing.T) {
 	}
 }
 
-// Whatever comes, what is remembered is bounded.
-func TestBounded(t *testing.T) {
-	var c Clients
-	for i := range uint32(100_000) {
-		s := packet.Segment{Link: packet.Link{Incoming: true}, SrcPort: uint16(i), DstPort: 8443, Flags: packet.FlagACK, Seq: i, Payload: 100, Hello: true}
-		s.Src[15], s.Src[14], s.Dst[15], s.Dst[14] = byte(i), byte(i>>8), byte(i), byte(i>>8)
-		c.Observe(time.Second, &s, follows)
-		s.Hello, s.Payload, s.Flags, s.Seq, s.Ack = false, 0, packet.FlagFIN|packet.FlagACK, i+100, 1000
-		c.Observe(time.Second, &s, follows)
+// begin is the segment of a client's ClientHello, and end the one of its FIN after an alert.
+func beginAndEnd(server, client netip.AddrPort) (begin, end packet.Segment) {
+	begin = packet.Segment{
+		Link: packet.Link{Incoming: true}, Src: client.Addr().As16(), SrcPort: client.Port(), Dst: server.Addr().As16(), DstPort: server.Port(),
+		Flags: packet.FlagACK, Seq: 1, Ack: 1, Payload: 500, Hello: true,
 	}
-	require.Len(t, c.open, mostOpen)
-	require.Len(t, c.counts, mostServers)
+	end = begin
+	end.Hello, end.Payload, end.Flags, end.Seq, end.Ack = false, 0, packet.FlagFIN|packet.FlagACK, 508, 1300
+	return begin, end
+}
+
+// Whatever floods, clients of others are counted: of another address, of another server's. What is remembered is bounded.
+func TestFloodHidesNoOthers(t *testing.T) {
+	server := netip.MustParseAddrPort("10.0.0.1:8443")
+	address := func(n int, port uint16) netip.AddrPort {
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18 + byte(n>>16), byte(n >> 8), byte(n)}), port)
+	}
+	for name, flood := range map[string]func(n int) (server, client netip.AddrPort){
+		"of one address": func(n int) (netip.AddrPort, netip.AddrPort) { return server, address(1, uint16(n)) },
+		"of one /64": func(n int) (netip.AddrPort, netip.AddrPort) {
+			return server, netip.AddrPortFrom(netip.AddrFrom16([16]byte{32, 1, 14: byte(n >> 8), 15: byte(n)}), uint16(n>>4))
+		},
+		"of twenty addresses":   func(n int) (netip.AddrPort, netip.AddrPort) { return server, address(n%20, uint16(n)) },
+		"to another server":     func(n int) (netip.AddrPort, netip.AddrPort) { return address(1, 8443), address(n, 1) },
+		"to twenty servers":     func(n int) (netip.AddrPort, netip.AddrPort) { return address(n%20, 8443), address(n, 1) },
+		"to servers of its own": func(n int) (netip.AddrPort, netip.AddrPort) { return address(n%40, 8443), address(n%40, uint16(n)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c Clients
+			now := time.Second
+			others := []netip.AddrPort{netip.MustParseAddrPort("10.0.0.7:41000"), netip.MustParseAddrPort("[2001:db8::7]:41000")}
+			strangers := func(n int) {
+				now += time.Microsecond
+				begin, end := beginAndEnd(flood(n))
+				c.Observe(now, &begin, follows)
+				if n%2 == 0 {
+					c.Observe(now, &end, follows)
+				}
+			}
+			for n := range 10_000 {
+				strangers(n)
+			}
+			before := c.Of(server, false)
+			for _, o := range others {
+				begin, _ := beginAndEnd(server, o)
+				c.Observe(now, &begin, follows)
+			}
+			for n := range 10_000 {
+				strangers(20_000 + 2*n + 1) // none of these fails
+			}
+			require.Equal(t, before, c.Of(server, false))
+			for _, o := range others {
+				_, end := beginAndEnd(server, o)
+				c.Observe(now, &end, follows)
+			}
+			require.Equal(t, before+2, c.Of(server, false))
+			all := 0
+			for i := range c.parts {
+				require.LessOrEqual(t, c.parts[i].Len(), most)
+				all += c.parts[i].Len()
+			}
+			require.Greater(t, all, parts*most/2)
+		})
+	}
+}
+
+// Of a server's many clients the latest are remembered: a thousand in ten times as long as a handshake takes.
+func TestOfManyTheLatest(t *testing.T) {
+	var c Clients
+	server := netip.MustParseAddrPort("10.0.0.1:8443")
+	const clients, meanwhile = 20_000, 300
+	var ends []packet.Segment
+	for n := range clients {
+		begin, end := beginAndEnd(server, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(n >> 8), byte(n)}), 41000))
+		c.Observe(time.Duration(n)*100*time.Microsecond, &begin, follows)
+		ends = append(ends, end)
+		if n >= meanwhile {
+			c.Observe(time.Duration(n)*100*time.Microsecond, &ends[n-meanwhile], follows)
+		}
+	}
+	require.EqualValues(t, clients-meanwhile, c.Of(server, false))
+}
+
+func BenchmarkHandshakes(b *testing.B) {
+	var c Clients
+	var begins, ends [8192]packet.Segment
+	for i := range begins {
+		begins[i], ends[i] = beginAndEnd(netip.MustParseAddrPort("10.0.0.1:8443"), netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 41000))
+		ends[i].Seq += 300 // its request
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at := time.Duration(i) * 100 * time.Microsecond
+		c.Observe(at, &begins[i%len(begins)], follows)
+		c.Observe(at, &ends[(i-100)&(len(ends)-1)], follows)
+	}
 }
