@@ -34,7 +34,7 @@ type Clients struct {
 	Clock func() time.Duration
 
 	waiting shares.Slots[sighting]      // until they are asked for
-	due     []sighting                  // is used again
+	due     []due                       // used again
 	doubted shares.Slots[sighting]      // those of whose FIN their socket has not heard
 	counted shares.Slots[time.Duration] // when they were last seen
 	clients tally.Clients
@@ -42,7 +42,6 @@ type Clients struct {
 
 // sighting is a segment that its socket has to know of.
 type sighting struct {
-	shares.Ends
 	device uint32
 	reset  bool
 	at     time.Duration
@@ -52,6 +51,11 @@ type sighting struct {
 	segments uint32
 }
 
+type due struct {
+	shares.Ends
+	sighting
+}
+
 // Observe takes in a segment to or from a port that is followed: a client's FIN, which its socket has to know of, and a reset
 // of the server, after which TCP has no socket. A client that waits for an answer sends no FIN before what it
 // has sent is acknowledged: its window is one segment (tcp_enter_loss).
@@ -59,19 +63,23 @@ func (c *Clients) Observe(at time.Duration, s *packet.Segment, follows func(port
 	switch rst := s.Flags&packet.FlagRST != 0; {
 	case s.Flags&packet.FlagSYN != 0:
 	case !rst && s.Flags&packet.FlagFIN != 0 && s.Incoming && follows(s.DstPort):
-		c.wait(sighting{Ends: shares.ToServer(s), at: at}, s.Index)
+		c.wait(new(shares.ToServer(s)), sighting{at: at, device: s.Index})
 	case rst && s.Outgoing && follows(s.SrcPort):
-		c.wait(sighting{Ends: shares.ToClient(s), at: at, reset: true}, s.Index)
+		c.wait(new(shares.ToClient(s)), sighting{at: at, device: s.Index, reset: true})
 	}
 }
 
-func (c *Clients) wait(s sighting, device uint32) {
-	if before := c.waiting.Find(&s.Ends); before != nil {
+func (c *Clients) wait(e *shares.Ends, s sighting) {
+	drawn := lot()
+	if !s.reset && c.waiting.Refuses(e, mostWaiting, drawn) {
+		return // be it there or not
+	}
+	if before := c.waiting.Find(e); before != nil {
 		before.reset = before.reset || s.reset
 		return
 	}
-	s.device = device &^ packet.Successor
-	c.waiting.Add(&s.Ends, s, mostWaiting, lot())
+	s.device &^= packet.Successor
+	c.waiting.Add(e, s, mostWaiting, drawn)
 }
 
 // lot is drawn where it is not known whose packet is forged: of the many addresses of a flood neither the first nor the last have
@@ -81,36 +89,36 @@ func lot() uint64 { return rand.Uint64N(1 << 32) }
 // Advance asks for the sockets of those that were seen some time ago.
 func (c *Clients) Advance(now time.Duration) {
 	c.due = c.due[:0]
-	c.waiting.RemoveIf(func(s *sighting) bool {
+	c.waiting.RemoveIf(func(e *shares.Ends, s *sighting) bool {
 		if now-s.at < askAfter {
 			return false
 		}
-		c.due = append(c.due, *s)
+		c.due = append(c.due, due{*e, *s})
 		return true
 	})
 	for i := range c.due {
-		c.ask(&c.due[i])
+		c.ask(&c.due[i].Ends, &c.due[i].sighting)
 	}
 }
 
 // ask asks for a client's socket, and counts the client if that has not heard of a reset, or of two FINs. A socket drops a FIN
 // with a sequence number that it does not expect, and has not heard of it either. Whoever knows the ends of a connection can forge one; but
 // it is a segment that has come to the socket, and a rule's are none.
-func (c *Clients) ask(s *sighting) {
+func (c *Clients) ask(e *shares.Ends, s *sighting) {
 	asked := c.Clock()
-	f := c.Socket(s.Server.Netip(), s.Client.Netip(), s.device)
+	f := c.Socket(e.Server.Netip(), e.Client.Netip(), s.device)
 	if f.Unheard <= asked-s.at+margin {
-		c.doubted.Forget(&s.Ends)
+		c.doubted.Forget(e)
 		return
 	}
-	before := c.doubted.Find(&s.Ends)
+	before := c.doubted.Find(e)
 	switch {
 	case s.reset, before != nil && before.segments == f.Segments && s.at > before.asked+margin:
-		c.doubted.Forget(&s.Ends)
-		c.count(&s.Ends, asked)
+		c.doubted.Forget(e)
+		c.count(e, asked)
 	case before == nil:
 		s.asked, s.segments = asked, f.Segments
-		c.doubted.Add(&s.Ends, *s, mostWaiting, lot())
+		c.doubted.Add(e, *s, mostWaiting, lot())
 	case before.segments != f.Segments:
 		before.asked, before.segments = asked, f.Segments
 	}
@@ -123,7 +131,7 @@ func (c *Clients) count(e *shares.Ends, at time.Duration) {
 		return
 	}
 	if c.counted.Len() >= mostCounted {
-		c.counted.RemoveIf(func(seen *time.Duration) bool { return *seen < at-countedFor })
+		c.counted.RemoveIf(func(_ *shares.Ends, seen *time.Duration) bool { return *seen < at-countedFor })
 	}
 	if c.counted.Add(e, at, mostCounted, 0) {
 		c.clients.Add(e.Server.Netip())
