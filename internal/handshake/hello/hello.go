@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/counts"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/outcome"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/shares"
-	"github.com/tcpdiag/tcpdiag/internal/handshake/tally"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 type Clients struct {
 	seed   maphash.Seed // of the parts, which nobody can foresee
 	parts  *[parts]shares.Slots[hello]
-	counts tally.Clients
+	counts counts.Clients
 }
 
 // hello is a ClientHello: where it ends, and what of the server it acknowledges.

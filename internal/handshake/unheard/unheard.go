@@ -7,10 +7,10 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/handshake/counts"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/kernel"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
 	"github.com/tcpdiag/tcpdiag/internal/handshake/shares"
-	"github.com/tcpdiag/tcpdiag/internal/handshake/tally"
 )
 
 const (
@@ -37,7 +37,7 @@ type Clients struct {
 	due     []due                       // used again
 	doubted shares.Slots[sighting]      // those of whose FIN their socket has not heard
 	counted shares.Slots[time.Duration] // when they were last seen
-	clients tally.Clients
+	clients counts.Clients
 }
 
 // sighting is a segment that its socket has to know of.

@@ -1,5 +1,5 @@
-// Package tally counts clients by the server's address that they came to, before it is known which of the addresses are followed.
-package tally
+// Package counts counts clients by the server's address that they came to, before it is known which of the addresses are followed.
+package counts
 
 import "net/netip"
 

@@ -1,4 +1,4 @@
-package tally
+package counts
 
 import (
 	"net/netip"
