@@ -51,7 +51,7 @@ func full(begin time.Time, seconds int) *facts.View {
 	a := &accounts.Account{Past: []accounts.Mark{{At: begin}}, Totals: model.ClientTotals{Begun: 3 * dropped}}
 	a.Totals.Outcomes[model.ClientGaveUp] = 2 * dropped
 	f.Clients = &accounts.Clients{Namespaces: map[uint64]*accounts.Namespace{1: {
-		Followed: true, Opened: begin, Observed: now.Sub(begin), Accounts: map[netip.AddrPort]*accounts.Account{id.Address: a},
+		Followed: true, Opened: begin, Observed: now.Sub(begin), Accounts: map[netip.AddrPort]*accounts.Account{id.Address: a, accounts.Port(8080): {}},
 	}}}
 	return f
 }

@@ -103,3 +103,18 @@ func TestListGap(t *testing.T) {
 	}
 	require.Equal(t, 200*time.Millisecond, listGap(10*time.Millisecond, arrivalsPart))
 }
+
+// A listener that has closed is found within seconds of its return, however long a list takes.
+func TestListRest(t *testing.T) {
+	const ms = time.Millisecond
+	for cost, want := range map[time.Duration]struct{ calm, unnamed, returning time.Duration }{
+		3 * ms:   {2 * time.Second, time.Second, 150 * ms},
+		50 * ms:  {calmRest, time.Second, time.Second},
+		300 * ms: {calmRest, 3 * time.Second, 3 * time.Second},
+	} {
+		gap := listGap(cost, changePart)
+		require.Equal(t, want.calm, listRest(cost, gap, false, false), "%v", cost)
+		require.Equal(t, want.unnamed, listRest(cost, gap, true, false), "%v", cost)
+		require.Equal(t, want.returning, listRest(cost, gap, false, true), "%v", cost)
+	}
+}

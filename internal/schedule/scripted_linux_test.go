@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -173,6 +174,30 @@ func TestScriptedRestart(t *testing.T) {
 	require.Equal(t, 43, l.Process.PID)
 	require.EqualValues(t, 4, dropped(l.Totals), "the address's counter goes on")
 	require.EqualValues(t, 6, l.Totals.QueueResets)
+}
+
+// Whoever else serves a port that is missed is searched for among all processes of the machine. That is no reason to list the
+// listeners less often: the server may be back at any moment.
+func TestScriptedRestartAmongManyProcesses(t *testing.T) {
+	k := newKernel(listensOn(8080, 1))
+	w := newWorld(t, k, nil)
+	inodes := make([]uint32, 100)
+	for i := range 30 {
+		for n := range inodes {
+			inodes[n] = uint32(1000*(i+1) + n)
+		}
+		w.process(100+i, "another", inodes...)
+	}
+	const listening = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n" +
+		"   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 99 1\n" // of none of them
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, "namespace-another-tcp"), []byte(listening), 0o600))
+	w.scanned()
+	w.tasks.listAgain(context.Background())
+	require.Zero(t, w.lister.Searched(), "nothing is missed")
+	k.listeners = nil
+	w.pass(time.Second)
+	cost := w.tasks.listAgain(context.Background())
+	require.Less(t, cost, w.lister.Searched())
 }
 
 // Thousands of sockets in TIME_WAIT are not the listener's connections, and are

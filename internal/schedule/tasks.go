@@ -28,7 +28,7 @@ const (
 	changePart = 0.02
 	maxListGap = time.Second
 	mostPart   = 0.1
-	// returnsIn is for how long a listener that has closed is looked for with changePart.
+	// returnsIn is for how long a listener that has closed is looked for as where listeners come and go.
 	returnsIn = 5 * time.Minute
 	// arrivalsPart is the same while pods arrive: a name is to be there two seconds after its server.
 	arrivalsPart = 0.05
@@ -263,14 +263,9 @@ func (t *tasks) list(first, ctx context.Context, named, listed chan<- struct{}) 
 			part = arrivalsPart
 		}
 		gap = listGap(cost, part)
-		rest := min(cputime.Rest(cost, 0, listPart), calmRest)
-		if s.list.Load().Unnamed {
-			rest = min(rest, max(gap, maxListGap))
-		}
-		if down = s.list.Load().Down(down); len(down) > 0 && last.Sub(down.Latest()) < returnsIn {
-			rest = min(rest, cputime.Rest(cost, 0, changePart))
-		}
-		due = time.Now().Add(max(s.options().ScanInterval, rest))
+		down = s.list.Load().Down(down)
+		returning := len(down) > 0 && last.Sub(down.Latest()) < returnsIn
+		due = time.Now().Add(max(s.options().ScanInterval, listRest(cost, gap, s.list.Load().Unnamed, returning)))
 		if settling {
 			due = time.Now().Add(max(gap, arrivalsEvery))
 		}
@@ -283,6 +278,19 @@ func listGap(cost time.Duration, part float64) time.Duration {
 	return min(max(soonest, cputime.Rest(cost, 0, part)), cputime.Rest(cost, maxListGap, mostPart))
 }
 
+// listRest is how long the list that took that rests, where gap is the least. unnamed: a pod's name may be there in a second;
+// returning: a listener that has closed lately may be back at any moment.
+func listRest(cost, gap time.Duration, unnamed, returning bool) time.Duration {
+	rest := min(cputime.Rest(cost, 0, listPart), calmRest)
+	if unnamed {
+		rest = min(rest, max(gap, maxListGap))
+	}
+	if returning {
+		rest = min(rest, gap)
+	}
+	return rest
+}
+
 // nap is how long the list waits until it is due, or until it is looked for pods that have arrived.
 func (s *Scheduler) nap(due time.Time) time.Duration {
 	left := time.Until(due)
@@ -292,13 +300,13 @@ func (s *Scheduler) nap(due time.Time) time.Duration {
 	return left
 }
 
-// listAgain makes another watchlist, and returns what it cost.
+// listAgain makes another watchlist, and returns what it cost, without the searches that rest by themselves.
 func (t *tasks) listAgain(ctx context.Context) time.Duration {
 	s := t.scheduler
 	before := s.lister.Namespaces.Shared.Away()
 	previous := s.list.Load()
 	cost, err := cputime.Of(func() error { return s.relist(ctx, 0) })
-	cost += time.Duration(s.lister.Namespaces.Shared.Away() - before)
+	cost = max(0, cost+time.Duration(s.lister.Namespaces.Shared.Away()-before)-s.lister.Searched())
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -61,6 +61,7 @@ func (r *listing) seekDraining() {
 			}
 			return nil
 		})
+		r.searched += d.cost
 	}
 	d.say(r.Sources.Proc, r.Targets)
 }

@@ -50,6 +50,7 @@ func (e *elsewhere) search(r *listing) {
 		}
 		return nil
 	})
+	r.searched += e.cost
 	slices.SortFunc(e.found, func(a, b model.Elsewhere) int { return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.PID, b.PID)) })
 }
 

@@ -91,6 +91,7 @@ type Lister struct {
 
 	elsewhere elsewhere
 	draining  draining
+	searched  time.Duration // CPU time of the searches of the latest list for who serves a missed port
 
 	names    *kubelet.Names                     // nil: none are read
 	arrivals *arrivals                          // nil: not noticed
@@ -108,10 +109,15 @@ type listing struct {
 	miss    facts.Missing
 }
 
+// Searched is the CPU time that the latest list took to look for who serves a missed port, or still serves its connections: each
+// of these searches rests by itself, and keeps no list waiting for the listener to be back.
+func (l *Lister) Searched() time.Duration { return l.searched }
+
 // List makes another list. It fails only when no namespace answers. With a patience
 // it waits for the discoveries under way.
 func (l *Lister) List(ctx context.Context, opt *Options, patience time.Duration) (*List, error) {
 	r := &listing{Lister: l, opt: opt, List: &List{Watchlist: &facts.Watchlist{At: opt.Now(), Silent: make(map[uint64]bool)}}}
+	l.searched = 0
 	arrived := l.arrivals != nil && l.arrivals.list(r.At)
 	l.Namespaces.discover(r.At, opt, arrived, &r.miss)
 	if err := r.listeners(); err != nil {

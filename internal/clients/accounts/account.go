@@ -33,14 +33,6 @@ type Namespace struct {
 // Port is the address under which a port's account is.
 func Port(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, port) }
 
-// account is that of an address.
-func (n *Namespace) account(addr netip.AddrPort) *Account {
-	if a := n.Accounts[addr]; a != nil {
-		return a
-	}
-	return &Account{}
-}
-
 // followed is what is known of a namespace, nil where it is not followed.
 func (c *Clients) followed(netns uint64) *Namespace {
 	if n := c.Namespaces[netns]; n != nil && n.Followed {

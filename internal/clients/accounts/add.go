@@ -38,8 +38,8 @@ func Add(state *State, c *Clients, s *model.Snapshot) *State {
 	d.Targets = slices.Clone(d.Targets)
 	for i := range d.Targets {
 		t := &d.Targets[i]
-		if n := c.followed(t.NetNS); n != nil {
-			t.Refused = new(n.account(Port(t.Port)).Totals.Outcomes[model.ClientRefused])
+		if n := c.followed(t.NetNS); n != nil && n.Accounts[Port(t.Port)] != nil {
+			t.Refused = new(n.Accounts[Port(t.Port)].Totals.Outcomes[model.ClientRefused])
 		}
 	}
 	for i := range d.NetNS {
@@ -51,16 +51,23 @@ func Add(state *State, c *Clients, s *model.Snapshot) *State {
 	return d.next
 }
 
-// listener puts clients into one of the listeners.
+// listener puts clients into one of the listeners, where there is an account of them: what is not known is left out, never zero.
 func (d *draft) listener(l *model.Listener) {
 	n := d.clients.followed(l.ID.NetNS)
 	if n == nil || sharesAddress(d.Snapshot, l) {
 		return
 	}
-	port := n.account(Port(l.Port))
-	a, h := port, d.next.history(l.ID.NetNS, Port(l.Port))
+	addr := Port(l.Port)
+	port := n.Accounts[addr]
 	if l.Listening() {
-		a, h = n.account(l.ID.Address), d.next.history(l.ID.NetNS, l.ID.Address)
+		addr = l.ID.Address
+	}
+	a := n.Accounts[addr]
+	if port == nil || a == nil {
+		return
+	}
+	h := d.next.history(l.ID.NetNS, addr)
+	if l.Listening() {
 		l.Totals.Clients = new(a.Totals)
 		l.Totals.Clients.Answers = answersOf(l.Totals.Clients.Answers, l.Connector)
 		h.plain = l.Totals.Clients.Answers.Known

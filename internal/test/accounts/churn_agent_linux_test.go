@@ -21,6 +21,9 @@ const (
 	// publishedIn is how old the clients are that a snapshot has: it is made every second, of the handshakes of a
 	// quarter of a second before.
 	publishedIn = 2 * time.Second
+	// listedIn is when an agent has found a server that was started again, at the latest: it is asked for its totals until then.
+	listedIn = time.Minute
+	askEvery = 100 * time.Millisecond
 )
 
 // agents are real ones beside a churn, one after the other, in the server's namespace. They are asked by a socket of
@@ -38,6 +41,7 @@ type agents struct {
 	awaited  bool            // one is being started
 	startAt  time.Time
 	stopAt   time.Time
+	askedAt  time.Time // when it was to be stopped and had no totals
 	number   int
 	rows     []string
 
@@ -67,7 +71,7 @@ func newAgents(c *churn, every time.Duration) *agents {
 // step starts and stops them when it is time.
 func (a *agents) step() {
 	switch now := time.Now(); {
-	case a.running != nil && now.After(a.stopAt) && a.churn.hasListened(2*publishedIn):
+	case a.running != nil && now.After(a.stopAt) && now.Sub(a.askedAt) >= askEvery && a.churn.hasListened(2*publishedIn):
 		a.stop()
 	case a.running == nil && !a.startAt.IsZero() && now.After(a.startAt):
 		a.startAt = time.Time{}
@@ -131,12 +135,22 @@ func (a *agents) begins(agent *rig.Agent) {
 	}
 }
 
-// stop ends the agent, each third at once (SIGKILL), and holds what it said against the kernel and the clients.
+// stop ends the agent once it has totals of the server that listens now, each third at once (SIGKILL), and holds what it said against
+// the kernel and the clients.
 func (a *agents) stop() {
 	t, sockets, crowd := a.churn.t, a.churn.opened()-a.opened, a.churn.crowd
 	l, err := a.listener(a.running)
-	if err != nil {
-		t.Errorf("agent %d: %v", a.number, err)
+	totals := api.ClientTotals{}
+	switch up := time.Since(a.churn.upSince); {
+	case err == nil && l.Totals != nil && l.Totals.Clients != nil:
+		totals = *l.Totals.Clients
+	case up < listedIn:
+		if a.askedAt = time.Now(); up < 2*publishedIn+askEvery {
+			t.Logf("agent %d, %v after the server was started again: %s, no totals, %v", a.number, up, l.Verdict.Status, err)
+		}
+		return
+	default:
+		t.Errorf("agent %d, %v after the server was started again: %s, no totals, %v", a.number, up, l.Verdict.Status, err)
 	}
 	most := a.churn.opened() - a.launched
 	lived, how := time.Since(a.running.Started), "SIGTERM"
@@ -148,10 +162,6 @@ func (a *agents) stop() {
 	}
 	a.running, a.startAt = nil, time.Now().Add(agentDownFor)
 
-	totals := api.ClientTotals{}
-	if l.Totals != nil && l.Totals.Clients != nil {
-		totals = *l.Totals.Clients
-	}
 	in := totals.LetIn + totals.LetInLate
 	unsettled := a.inFlight + crowd.inFlight() + crowd.beganSince(crowd.now()-publishedIn)
 	observed, estimated := 0., false
