@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/cgroup"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc/hangs"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
 
@@ -29,11 +31,16 @@ type Asker struct {
 	proc     hostproc.FS
 	patience time.Duration
 	settled  time.Duration
+	slots    *hangs.Slots // of those that are being asked, or were left behind
 }
 
 // NewAsker asks the processes of a proc file system.
 func NewAsker(proc hostproc.FS) *Asker {
-	return &Asker{proc: proc, patience: Patience, settled: settledAfter}
+	return &Asker{proc: proc, patience: Patience, settled: settledAfter, slots: newSlots()}
+}
+
+func newSlots() *hangs.Slots {
+	return hangs.NewSlots(maxProcesses, maxProcesses, 2*maxProcesses, time.Now)
 }
 
 // Ask asks a JVM for a thread dump. Its errors are Refusals.
@@ -44,9 +51,14 @@ func (a *Asker) Ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks
 		stacks *model.Stacks
 		err    error
 	}
+	owner := cgroup.Owner(a.proc, key.PID)
+	if err := a.slots.Begin(owner); err != nil {
+		return nil, refuse("%v", err)
+	}
 	done := make(chan answer, 1)
 	go func() { // a file system may not answer
 		s, err := a.ask(ctx, key)
+		a.slots.End(owner)
 		done <- answer{s, err}
 	}()
 	select {
@@ -58,6 +70,7 @@ func (a *Asker) Ask(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks
 	case got := <-done:
 		return got.stacks, got.err
 	case <-time.After(grace):
+		a.slots.Hung(owner)
 		return nil, tooLate(true) // it may have been sent
 	}
 }

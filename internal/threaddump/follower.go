@@ -4,21 +4,23 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/facts"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 const (
 	// calmAfter ends an incident, as it ends its recording; it is also the least time
 	// between two requests to one process.
 	calmAfter = time.Minute
-	// maxAtOnce bounds how many are asked at one time.
+	// maxAtOnce is how many are asked at one time, and maxProcesses how many have a place.
 	maxAtOnce = 4
+	// maxBeyond are the places beyond these, for owners that have none: nobody's processes take them all.
+	maxBeyond = 8
 )
 
 // Source has the snapshots that show who is in trouble, and takes the answers.
@@ -38,13 +40,13 @@ type Follower struct {
 	source Source
 	log    *slog.Logger
 
-	mu     sync.Mutex // of what follows; it is not held while a process is asked
-	cases  map[hostproc.ProcessKey]*trouble
-	asking int
+	mu    sync.Mutex // of what follows; it is not held while a process is asked
+	cases map[hostproc.ProcessKey]*trouble
 }
 
 // trouble is a process that is, or was within the last minute.
 type trouble struct {
+	owner   string    // whose share it takes up
 	calm    time.Time // since when there is none; zero while there is
 	asked   time.Time // by the snapshots' clock
 	settled bool      // it is not asked again
@@ -82,9 +84,8 @@ func (f *Follower) update(ctx context.Context, s *model.Snapshot) {
 		f.put()
 	}
 	for key, c := range f.cases {
-		if c.due(s.Time) && f.asking < maxAtOnce {
+		if c.due(s.Time) && f.room(c.owner, maxAtOnce, func(c *trouble) bool { return c.waiting }) {
 			c.asked, c.waiting = s.Time, true
-			f.asking++
 			go f.answer(ctx, key, c)
 		}
 	}
@@ -105,8 +106,9 @@ func (f *Follower) put() {
 func (f *Follower) inspect(s *model.Snapshot) {
 	troubled := inTrouble(s)
 	for key, c := range f.cases {
+		_, is := troubled[key]
 		switch {
-		case slices.Contains(troubled, key):
+		case is:
 			c.calm = time.Time{}
 		case c.calm.IsZero() || s.Time.Before(c.calm): // a clock that was set back
 			c.calm = s.Time
@@ -115,22 +117,38 @@ func (f *Follower) inspect(s *model.Snapshot) {
 	maps.DeleteFunc(f.cases, func(_ hostproc.ProcessKey, c *trouble) bool {
 		return !c.waiting && !c.calm.IsZero() && s.Time.Sub(c.calm) >= calmAfter
 	})
-	for _, key := range troubled {
-		if f.cases[key] == nil && len(f.cases) < maxProcesses {
-			f.cases[key] = &trouble{}
+	for key, owner := range troubled {
+		if f.cases[key] == nil && f.room(owner, maxProcesses, func(*trouble) bool { return true }) {
+			f.cases[key] = &trouble{owner: owner}
 		}
 	}
 }
 
-// inTrouble are the JVMs with a listener of which an incident is recorded.
-func inTrouble(s *model.Snapshot) (keys []hostproc.ProcessKey) {
+// room reports whether there may be one more of an owner's beside those cases: as many as is usual, and of an owner that has none
+// also beyond.
+func (f *Follower) room(owner string, usual int, taken func(*trouble) bool) bool {
+	all, theirs := 0, 0
+	for _, c := range f.cases {
+		if taken(c) {
+			all++
+			if c.owner == owner {
+				theirs++
+			}
+		}
+	}
+	return all < usual || theirs == 0 && all < usual+maxBeyond
+}
+
+// inTrouble are the JVMs with a listener of which an incident is recorded, and whose they are.
+func inTrouble(s *model.Snapshot) map[hostproc.ProcessKey]string {
+	owners := make(map[hostproc.ProcessKey]string)
 	for i := range s.Listeners {
 		l := &s.Listeners[i]
 		if l.Verdict.Status >= model.StatusSaturated && l.Process != nil && model.IsJVM(l.Process.Comm) {
-			keys = append(keys, keyOf(l))
+			owners[keyOf(l)] = shares.OwnerOf(l)
 		}
 	}
-	return keys
+	return owners
 }
 
 // due: one that was refused may be asked again a minute later, while there is trouble.
@@ -148,7 +166,6 @@ func (f *Follower) answer(ctx context.Context, key hostproc.ProcessKey, c *troub
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asking--
 	// A JVM that was sent SIGQUIT and did not answer prints to its own output when it
 	// continues: it is not sent another.
 	c.got, c.waiting, c.settled = got, false, stacks != nil || signalled

@@ -2,7 +2,9 @@ package threaddump
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +98,57 @@ func TestASignalIsNotRepeated(t *testing.T) {
 		s.answer = func() (*model.Stacks, error) { return nil, tooLate(true) }
 		require.Len(t, s.pass(model.StatusLosing, 600).Missed, 1)
 		require.Equal(t, 1, s.asked)
+	})
+}
+
+// Sixty JVMs of one pod are in trouble and do not answer: another pod's is asked at once.
+func TestDumpsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var mu sync.Mutex
+		of := map[int]int{}
+		s := newSource(t)
+		s.follow.ask = func(ctx context.Context, key hostproc.ProcessKey) (*model.Stacks, error) {
+			mu.Lock()
+			of[min(1, key.PID/1000)]++
+			mu.Unlock()
+			if key.PID < 1000 {
+				<-ctx.Done()
+			}
+			return &model.Stacks{}, nil
+		}
+		in := &model.Snapshot{}
+		add := func(owner string, pid int) {
+			l := model.Listener{Process: &model.Process{PID: pid, Comm: "java", Owner: owner}}
+			l.Verdict.Status = model.StatusLosing
+			in.Listeners = append(in.Listeners, l)
+		}
+		update := func() {
+			time.Sleep(time.Second)
+			in.Time = time.Now()
+			s.follow.update(ctx, in)
+			synctest.Wait()
+		}
+		for pid := range 60 {
+			add("pod a", pid+1)
+		}
+		update()
+		update()
+		require.Equal(t, map[int]int{0: maxAtOnce}, of)
+		require.Len(t, s.follow.cases, maxProcesses)
+		add("pod b", 1000)
+		add("pod b", 1001)
+		update()
+		update()
+		require.Equal(t, map[int]int{0: maxAtOnce, 1: 1}, of, "it has one place")
+		for i := range 20 {
+			add(fmt.Sprint("pod ", i), 2000+i)
+		}
+		update()
+		require.Len(t, s.follow.cases, maxProcesses+maxBeyond)
+		stop()
+		synctest.Wait()
 	})
 }
 

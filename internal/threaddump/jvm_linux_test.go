@@ -133,7 +133,7 @@ func (v *target) key() hostproc.ProcessKey {
 
 // asker asks at once, and long: a test's machine may be busy.
 func (v *target) asker() *Asker {
-	return &Asker{proc: v.proc, patience: time.Minute}
+	return &Asker{proc: v.proc, patience: time.Minute, slots: newSlots()}
 }
 
 // refused is the reason for which the JVM was not asked.

@@ -21,7 +21,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
-// maxProcesses bounds how many are asked for one snapshot.
+// maxProcesses bounds how many are asked for one snapshot, and at a time in an agent, but for those of owners that have none.
 const maxProcesses = 16
 
 // Snapshot asks the JVMs of a snapshot's listeners, each once, those in most trouble

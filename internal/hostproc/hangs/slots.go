@@ -65,11 +65,13 @@ func (h *Slots) Begin(owner string) error {
 	return nil
 }
 
-// Hung notes that what was begun for an owner does not end.
+// Hung notes that what was begun for an owner does not end, where it has not ended by now.
 func (h *Slots) Hung(owner string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.owners[owner].hung = h.now()
+	if o := h.owners[owner]; o != nil && o.slots > 0 {
+		o.hung = h.now()
+	}
 }
 
 // End gives a slot back.
