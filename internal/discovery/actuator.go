@@ -84,7 +84,7 @@ type meters struct {
 // ones are fetched in the background, so that a busy application does not hold up a scan.
 func (d *Discoverer) ask(ctx context.Context, e *entry, base Actuator, connectors match.Connectors) []model.Unavailable {
 	m := &e.meters
-	m.refresh(ctx, d, d.doorOf(e.PID, base, connectors), base.url())
+	m.refresh(ctx, d, d.doorOf(e.PID, base, connectors), base.url(), e.Owner)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.readings {
@@ -113,8 +113,8 @@ func (d *Discoverer) actuatorOf(e *entry, connectors match.Connectors) Actuator 
 
 func (a Actuator) url() string { return strings.TrimSuffix(a.URL, "/") }
 
-// refresh asks when it is time.
-func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base string) {
+// refresh asks when it is time. Of many the turns go round by owner: who answers slowly keeps nobody else's from being asked.
+func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base, owner string) {
 	client, now := actuatorClient(door), d.now
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,41 +124,45 @@ func (m *meters) refresh(ctx context.Context, d *Discoverer, door *door, base st
 	if m.asking || now().Before(m.next) {
 		return
 	}
-	select {
-	case d.asks <- struct{}{}:
-	default:
-		return // the maximum is being asked already: next time
-	}
 	m.asking = true
 	first := m.next.IsZero()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { <-d.asks }()
 		// Whoever wanted the figures may have gone on with the former ones.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actuatorTimeout)
+		ctx := context.WithoutCancel(ctx)
+		if !d.asks.Take(ctx, owner) { // a thousand of the same owner wait
+			m.answered(base, nil, nil, now().Add(actuatorRetry))
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, actuatorTimeout)
 		defer cancel()
 		asked := now()
 		readings, err := askAll(ctx, client, base)
+		d.asks.Leave()
 		for i := range readings {
 			readings[i].at = asked
 		}
 		client.CloseIdleConnections()
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if m.base != base {
-			return
-		}
-		m.readings, m.err, m.asking = readings, err, false
-		m.next = now().Add(actuatorEvery)
+		next := now().Add(actuatorEvery)
 		if err != nil && !errors.Is(err, errPort) {
-			m.next = now().Add(actuatorRetry)
+			next = now().Add(actuatorRetry)
 		}
+		m.answered(base, readings, err, next)
 	}()
 	if first {
 		m.mu.Unlock()
 		d.await(done)
 		m.mu.Lock()
+	}
+}
+
+// answered takes in what came of a question, unless another Actuator is asked by now.
+func (m *meters) answered(base string, readings []reading, err error, next time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.base == base {
+		m.readings, m.err, m.asking, m.next = readings, err, false, next
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/discovery/match"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/netns"
+	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/mutate"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
 )
@@ -191,6 +192,39 @@ func TestActuatorThatDoesNotAnswer(t *testing.T) {
 			}
 			require.EqualValues(t, 1, stub.requests.Load(), "nobody waits for it again")
 		})
+	}
+}
+
+// Sixty Actuators of one owner answer slowly: another's is asked as soon as one of them is done.
+func TestActuatorsTakeTurns(t *testing.T) {
+	var greedy, others atomic.Int32
+	asked := make(chan int32, 1)
+	stub := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/greedy") {
+			greedy.Add(1)
+			<-r.Context().Done()
+		} else if others.Add(1) == 1 {
+			asked <- greedy.Load()
+		}
+	}))
+	defer stub.Close()
+	base, err := url.Parse(stub.URL)
+	require.NoError(t, err)
+	d := NewDiscoverer(hostfs.Real(t))
+	ask := func(owner string) {
+		m := &meters{base: stub.URL + "/" + owner, next: time.Unix(1, 0)} // it has answered before: nobody waits for it
+		m.refresh(t.Context(), d, &door{namespace: callersNamespace, url: base}, m.base, owner)
+	}
+	for range 60 {
+		ask("greedy")
+	}
+	require.Eventually(t, func() bool { return greedy.Load() == maxAsks }, time.Minute, time.Millisecond)
+	ask("other")
+	select {
+	case before := <-asked:
+		require.LessOrEqual(t, before, int32(3*maxAsks), "of 60")
+	case <-time.After(time.Minute):
+		require.Fail(t, "never asked")
 	}
 }
 

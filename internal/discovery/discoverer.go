@@ -29,7 +29,7 @@ type Discoverer struct {
 	actuators []Actuator
 	unseen    map[string]*meters // by the Actuator's URL: of processes that cannot be seen
 
-	asks     chan struct{} // Actuators being asked
+	asks     *shares.Turns // of questions to Actuators, by owner
 	patience sync.Mutex
 	waited   time.Duration // for first answers
 
@@ -62,7 +62,7 @@ func (d *Discoverer) SetActuators(list []Actuator) {
 func NewDiscoverer(proc hostproc.FS, options ...Option) *Discoverer {
 	d := &Discoverer{
 		proc: proc, now: time.Now, examiner: examine.Here{Proc: proc}, turns: shares.NewTurns(maxAtOnce, maxRemembered, nil),
-		asks: make(chan struct{}, maxAsks), entries: map[int]*entry{}, unseen: map[string]*meters{},
+		asks: shares.NewTurns(maxAsks, maxRemembered, nil), entries: map[int]*entry{}, unseen: map[string]*meters{},
 	}
 	for _, option := range options {
 		option(d)

@@ -67,7 +67,7 @@ func (d *Discoverer) askUnseen(ctx context.Context, a Actuator, candidates match
 		d.unseen[base] = m
 	}
 	d.mu.Unlock()
-	m.refresh(ctx, d, d.doorOf(0, a, candidates), base)
+	m.refresh(ctx, d, d.doorOf(0, a, candidates), base, "")
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.readings, m.err
