@@ -37,6 +37,7 @@ type Watched struct {
 // ClosedTotals are the totals of a listener that closed.
 type ClosedTotals struct {
 	LastSeen time.Time
+	User     uint32
 	model.RetainedTotals
 }
 

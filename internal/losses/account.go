@@ -11,6 +11,7 @@ import (
 // that its counters continue where they were.
 type Account struct {
 	ID       model.ListenerID
+	User     uint32    // who made its socket
 	LastSeen time.Time // listening; zero before the first checkpoint with it
 	Absent   bool      // it was not there in the latest watchlist
 

@@ -49,13 +49,22 @@ func LatestFirst(list []*Account) {
 	})
 }
 
-// InTurns puts the first of each namespace in front, then the second of each, and so on, so that
-// those of a namespace where thousands come and go displace no other's.
-func InTurns[T any](list []T, netns func(*T) uint64) []T {
+// InTurns puts the first of each namespace in front, then the second of each, and so on, and of a namespace's those of each user
+// in the same way, so that where thousands come and go they displace nobody else's.
+func InTurns[T any](list []T, of func(*T) (netns uint64, user uint32)) []T {
+	type owner struct {
+		netns uint64
+		user  uint32
+	}
+	list = inTurns(list, func(t *T) owner { netns, user := of(t); return owner{netns, user} })
+	return inTurns(list, func(t *T) uint64 { netns, _ := of(t); return netns })
+}
+
+func inTurns[T any, K comparable](list []T, owner func(*T) K) []T {
 	type turn struct{ round, at int }
-	turns, seen := make([]turn, len(list)), make(map[uint64]int)
+	turns, seen := make([]turn, len(list)), make(map[K]int)
 	for i := range list {
-		of := netns(&list[i])
+		of := owner(&list[i])
 		turns[i] = turn{seen[of], i}
 		seen[of]++
 	}

@@ -127,10 +127,16 @@ func TestRetainedInTurns(t *testing.T) {
 		list = append(list, 1)
 	}
 	list = append(list, 2, 2, 3)
-	got := InTurns(list, func(n *uint64) uint64 { return *n })
+	got := InTurns(list, func(n *uint64) (uint64, uint32) { return *n, 0 })
 	require.Len(t, got, len(list))
 	require.Equal(t, []uint64{1, 2, 3, 1, 2, 1, 1}, got[:7])
 	type one struct{ netns, at uint64 }
-	kept := InTurns([]one{{1, 9}, {1, 8}, {2, 7}, {1, 6}}, func(o *one) uint64 { return o.netns })
+	kept := InTurns([]one{{1, 9}, {1, 8}, {2, 7}, {1, 6}}, func(o *one) (uint64, uint32) { return o.netns, 0 })
 	require.Equal(t, []one{{1, 9}, {2, 7}, {1, 8}, {1, 6}}, kept, "within a namespace the order stays")
+	type theirs struct {
+		netns uint64
+		user  uint32
+	}
+	fair := InTurns([]theirs{{1, 0}, {1, 0}, {1, 0}, {2, 0}, {1, 7}}, func(o *theirs) (uint64, uint32) { return o.netns, o.user })
+	require.Equal(t, []theirs{{1, 0}, {2, 0}, {1, 7}, {1, 0}, {1, 0}}, fair, "nor those of one user those of another")
 }

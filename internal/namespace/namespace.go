@@ -32,8 +32,8 @@ type Namespace struct {
 	Owner string
 	// Served are expected ports that have had a listener, for as long as it lives.
 	Served map[uint16]bool
-	// Seen are ports that nobody asked for, and when a server was last watched there.
-	Seen map[uint16]time.Time
+	// Seen are ports that nobody asked for, and the server that was last watched there.
+	Seen map[uint16]Seen
 
 	shared  *Shared
 	walking sync.Mutex // held while the connections are walked, and when it is closed
@@ -41,10 +41,16 @@ type Namespace struct {
 	*sampler
 }
 
+// Seen is a server on a port: when it was last watched, and the user who made its socket.
+type Seen struct {
+	At   time.Time
+	User uint32
+}
+
 // New follows a namespace. window is what losses and peaks span.
 func New(id, net uint64, kernel Kernel, shared *Shared, window time.Duration) *Namespace {
 	return &Namespace{
-		ID: id, Net: net, Served: make(map[uint16]bool), Seen: make(map[uint16]time.Time),
+		ID: id, Net: net, Served: make(map[uint16]bool), Seen: make(map[uint16]Seen),
 		shared: shared, sampler: newSampler(id, kernel, &shared.crowds, window),
 	}
 }

@@ -199,7 +199,7 @@ func (c *collection) count(n *namespace.Namespace, out *facts.Namespace) {
 			out.Window = b.Window()
 			for _, w := range watched {
 				a := b.Account(w.ID)
-				a.LastSeen, a.Absent = c.Time, false
+				a.User, a.LastSeen, a.Absent = w.Members[0].UID, c.Time, false
 				a.Name(c.causes[w.ID])
 				out.Accounts[w.ID] = b.Report(a, c.Time, len(watched) == 1, c.opt.Lately)
 			}
@@ -217,7 +217,7 @@ func (c *collection) count(n *namespace.Namespace, out *facts.Namespace) {
 				c.Retained = append(c.Retained, a.Retain())
 				continue
 			}
-			c.closed = append(c.closed, facts.ClosedTotals{LastSeen: a.LastSeen, RetainedTotals: a.Retain()})
+			c.closed = append(c.closed, facts.ClosedTotals{LastSeen: a.LastSeen, User: a.User, RetainedTotals: a.Retain()})
 		}
 	})
 }
@@ -237,15 +237,15 @@ func down(b *losses.Books, w *facts.Watchlist, netns uint64) (out map[uint16]*mo
 }
 
 // retain takes the totals of the listeners that are not there: in front those
-// whose namespace did not answer, then the closed ones, the latest of each namespace
-// first; as many as may be watched, as ports that open for a moment and never again must
-// neither fill the memory nor displace those of another namespace.
+// whose namespace did not answer, then the closed ones, the latest of each namespace, and there of each
+// user, first; as many as may be watched, as ports that open for a moment and never again must
+// neither fill the memory nor displace somebody else's.
 func (c *collection) retain() {
 	closed := slices.Concat(c.closed, c.list.Retired)
 	slices.SortFunc(closed, func(a, b facts.ClosedTotals) int {
 		return cmp.Or(b.LastSeen.Compare(a.LastSeen), cmp.Compare(a.ID.String(), b.ID.String()))
 	})
-	for i, t := range losses.InTurns(closed, func(c *facts.ClosedTotals) uint64 { return c.ID.NetNS }) {
+	for i, t := range losses.InTurns(closed, func(c *facts.ClosedTotals) (uint64, uint32) { return c.ID.NetNS, c.User }) {
 		if most := c.opt.MaxListeners; most > 0 && i >= most {
 			c.forget(t.ID)
 			continue

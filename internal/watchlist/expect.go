@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
 // Expected are the ports that were asked for, and whether something listens
@@ -52,19 +54,19 @@ const (
 	// seenFor is for how long a port is known on which a server was watched that nobody asked for:
 	// as long as the totals of its listener are shown.
 	seenFor = time.Hour
-	// maxSeen bounds them in a namespace: those of the latest stay.
+	// maxSeen bounds them in a namespace: of the user that has most the oldest go.
 	maxSeen = 16
 )
 
 // forgetSeen leaves no more of them than there may be.
-func forgetSeen(seen map[uint16]time.Time, now time.Time) {
-	maps.DeleteFunc(seen, func(_ uint16, at time.Time) bool { return now.Sub(at) >= seenFor })
+func forgetSeen(seen map[uint16]namespace.Seen, now time.Time) {
+	maps.DeleteFunc(seen, func(_ uint16, s namespace.Seen) bool { return now.Sub(s.At) >= seenFor })
 	if len(seen) <= maxSeen {
 		return
 	}
-	ports := slices.SortedFunc(maps.Keys(seen), func(a, b uint16) int { return cmp.Or(seen[b].Compare(seen[a]), cmp.Compare(a, b)) })
-	for _, port := range ports[maxSeen:] {
-		delete(seen, port)
+	ports := slices.SortedFunc(maps.Keys(seen), func(a, b uint16) int { return cmp.Or(seen[a].At.Compare(seen[b].At), cmp.Compare(b, a)) })
+	for _, i := range shares.Surplus(len(ports), maxSeen, func(i int) string { return fmt.Sprint(seen[ports[i]].User) }) {
+		delete(seen, ports[i])
 	}
 }
 

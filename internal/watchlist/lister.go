@@ -286,7 +286,7 @@ func (r *listing) fairShares(list []*Candidate, most int) []*Candidate {
 	}
 	claimants := make([]Claimant, len(list))
 	for i, c := range list {
-		claimants[i] = Claimant{Owner: owners[c.ID.NetNS], NetNS: c.ID.NetNS, Explicit: c.Expected(), Watched: watched[c.ID]}
+		claimants[i] = Claimant{Owner: owners[c.ID.NetNS], NetNS: c.ID.NetNS, User: c.Members[0].UID, Explicit: c.Expected(), Watched: watched[c.ID]}
 	}
 	out := make([]*Candidate, 0, most)
 	for _, i := range Shares(claimants, most) {
@@ -309,7 +309,7 @@ func (r *listing) watch(selected []*Candidate) {
 			n.Served[c.Port()] = true
 		}
 		if r.rules.everything(n.ID) && serves(c) {
-			n.Seen[c.Port()] = r.At
+			n.Seen[c.Port()] = namespace.Seen{At: r.At, User: c.Members[0].UID}
 		}
 		lists[n.ID] = append(lists[n.ID], namespace.Listening{ID: c.ID, Members: c.Members})
 		r.watched = append(r.watched, c)
@@ -340,12 +340,12 @@ func (r *listing) retire() {
 	}
 	list := slices.Clone(p.Retired.Accounts())
 	losses.LatestFirst(list)
-	list = losses.InTurns(list, func(a **losses.Account) uint64 { return (*a).ID.NetNS })
+	list = losses.InTurns(list, func(a **losses.Account) (uint64, uint32) { return (*a).ID.NetNS, (*a).User })
 	if most := r.opt.MaxListeners; most > 0 && len(list) > most {
 		list = list[:most]
 		p.Retired.Remove(func(a *losses.Account) bool { return !slices.Contains(list, a) })
 	}
 	for _, a := range list {
-		r.Retired = append(r.Retired, facts.ClosedTotals{LastSeen: a.LastSeen, RetainedTotals: a.Retain()})
+		r.Retired = append(r.Retired, facts.ClosedTotals{LastSeen: a.LastSeen, User: a.User, RetainedTotals: a.Retain()})
 	}
 }

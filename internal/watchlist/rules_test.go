@@ -203,7 +203,7 @@ func TestExpected(t *testing.T) {
 
 // A port that nobody asked for, and on which a server was watched, is known for a while.
 func TestExpectedUnasked(t *testing.T) {
-	seen := func(s *Scope) { s.Namespaces[0].Seen = map[uint16]time.Time{8080: {}, 8081: {}} }
+	seen := func(s *Scope) { s.Namespaces[0].Seen = map[uint16]namespace.Seen{8080: {}, 8081: {}} }
 	got, _ := rules(Select(nil, nil, false, nil), seen).Expected([]*Candidate{listener(home, 8081, 5)})
 	require.Equal(t, []model.Target{{Port: 8080, NetNS: home, Unasked: true}, {Port: 8081, NetNS: home, Up: true, Unasked: true}}, got)
 
@@ -217,16 +217,18 @@ func TestExpectedUnasked(t *testing.T) {
 
 func TestForgetSeen(t *testing.T) {
 	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
-	seen := map[uint16]time.Time{1: at.Add(-time.Hour), 2: at.Add(-59 * time.Minute)}
+	old := namespace.Seen{At: at.Add(-59 * time.Minute), User: 7}
+	seen := map[uint16]namespace.Seen{1: {At: at.Add(-time.Hour)}, 2: old}
 	forgetSeen(seen, at)
-	require.Equal(t, map[uint16]time.Time{2: at.Add(-59 * time.Minute)}, seen)
+	require.Equal(t, map[uint16]namespace.Seen{2: old}, seen)
 
 	for port := range uint16(100) {
-		seen[1000+port] = at.Add(time.Duration(port) * time.Second)
+		seen[1000+port] = namespace.Seen{At: at.Add(time.Duration(port) * time.Second)}
 	}
 	forgetSeen(seen, at)
 	require.Len(t, seen, maxSeen)
 	require.Contains(t, seen, uint16(1099), "the latest")
+	require.Contains(t, seen, uint16(2), "of another user than of those that come and go")
 }
 
 // A target's labels stand over those of all, and those of a port over those of
@@ -353,6 +355,10 @@ func TestShares(t *testing.T) {
 	for i := range spread {
 		spread[i] = Claimant{Owner: "a", NetNS: uint64(i)}
 	}
+	keptMany := slices.Clone(many)
+	for i := range keptMany {
+		keptMany[i].Watched = true
+	}
 	keptSpread := slices.Clone(spread)
 	for i := range keptSpread {
 		keptSpread[i].Watched = true
@@ -372,6 +378,7 @@ func TestShares(t *testing.T) {
 		"watched namespaces before": {[]Claimant{{NetNS: 1}, {NetNS: 2, Watched: true}, {NetNS: 3, Watched: true}}, 2, []int{1, 2}},
 		"one owner has many":        {append(slices.Clone(spread), Claimant{Owner: "b", NetNS: 200}, Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 100, 101}},
 		"and was there first":       {append(slices.Clone(keptSpread), Claimant{Owner: "b", NetNS: 200}), 4, []int{0, 1, 2, 100}},
+		"one user has many":         {append(slices.Clone(keptMany), Claimant{NetNS: 1, User: 7}, Claimant{NetNS: 1, User: 7}), 4, []int{0, 1, 100, 101}},
 		"no room":                   {[]Claimant{{NetNS: 1}}, 0, []int{}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, Shares(tt.claimants, tt.limit)) })

@@ -2,9 +2,9 @@ package watchlist
 
 import (
 	"slices"
-	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
+	"github.com/tcpdiag/tcpdiag/internal/namespace"
 )
 
 // Selection is what the options name.
@@ -116,11 +116,11 @@ type Scope struct {
 // ScopedNamespace is one of them.
 type ScopedNamespace struct {
 	ID      uint64
-	General bool                 // selectors without a process apply here
-	Silent  bool                 // it did not answer: its listeners are those of the latest answer
-	Watches bool                 // something in it is watched
-	Served  map[uint16]bool      // expected ports that have had a listener
-	Seen    map[uint16]time.Time // ports that nobody asked for, and when a server was last watched there
+	General bool                      // selectors without a process apply here
+	Silent  bool                      // it did not answer: its listeners are those of the latest answer
+	Watches bool                      // something in it is watched
+	Served  map[uint16]bool           // expected ports that have had a listener
+	Seen    map[uint16]namespace.Seen // ports that nobody asked for
 }
 
 // Rules are what is selected, and where.
