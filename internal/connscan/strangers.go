@@ -57,15 +57,16 @@ func (t *strangers) unheld(w *reading) (out []uint32) {
 	return out
 }
 
-// search looks for the processes that hold such connections: those of the same name as
-// the owners, then others of the network namespace. One that holds a listening socket, too,
+// search looks for the processes that hold such connections, in the network namespace: those of the same name as
+// the owners, then others, of both those of the same users first. One that holds a listening socket, too,
 // is a worker of the same server. It reports whether it has found any.
 func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, at time.Time, unheld []uint32) (found bool) {
 	t.searched = at
-	owners, names, home := make(map[int]bool), make(map[string]bool), uint64(0)
+	owners, names, users, home := make(map[int]bool), make(map[string]bool), make(map[uint32]bool), uint64(0)
 	for key, e := range r.Owners() {
 		if owners[key.PID] = true; e.ID.NetNS == netns {
 			names[e.Owner.Comm] = true
+			users[e.Members[0].UID] = true
 			home, _ = proc.NetID(key.PID)
 		}
 	}
@@ -78,6 +79,7 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 	if err != nil {
 		return false
 	}
+	pids = theirsFirst(proc, pids, users)
 	left := make(map[uint32]bool, len(unheld))
 	for _, inode := range unheld {
 		left[inode] = true
@@ -94,7 +96,7 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 			if owners[pid] || err != nil || names[stat.Comm] != pass.named || stat.Exited {
 				continue
 			}
-			if net, err := proc.NetID(pid); !pass.named && (err != nil || net != home) {
+			if net, err := proc.NetID(pid); err == nil && net != home || err != nil && !pass.named {
 				continue
 			}
 			if pass.most--; pass.most < 0 {
@@ -104,6 +106,20 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 		}
 	}
 	return found
+}
+
+// theirsFirst are the processes, those of some users in front: who else has many is not searched before the server that was there
+// before.
+func theirsFirst(proc hostproc.FS, pids []int, users map[uint32]bool) []int {
+	var theirs, others []int
+	for _, pid := range pids {
+		if uid, err := proc.EffectiveUID(pid); err == nil && users[uid] {
+			theirs = append(theirs, pid)
+		} else {
+			others = append(others, pid)
+		}
+	}
+	return append(theirs, others...)
 }
 
 // takeSocketsOf takes those that a process holds. Whose cannot be read is not known to be a stranger's.
