@@ -5,15 +5,17 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
 	"github.com/tcpdiag/tcpdiag/internal/incident/story"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
+	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
-// maxPast is how many incidents the page lists.
+// maxPast is how many incidents the page lists; of whoever has most the oldest are left out.
 const maxPast = 20
 
 // pastIncident is a line of the page.
@@ -22,11 +24,17 @@ type pastIncident struct {
 	Going                                        bool
 }
 
-// pastIncidents are the latest incidents, those of one listener on its own page.
+// pastIncidents are the latest incidents, those of one listener on its own page. The list has the latest first.
 func pastIncidents(list []recording.Summary, c choice) (out []pastIncident) {
-	for i := range list {
-		s := &list[i]
-		if !c.names(s.Address) || len(out) == maxPast {
+	var oldest []*recording.Summary // first
+	for i := range slices.Backward(list) {
+		if c.names(list[i].Address) {
+			oldest = append(oldest, &list[i])
+		}
+	}
+	beyond := shares.Surplus(len(oldest), maxPast, func(i int) string { return oldest[i].Owner })
+	for i, s := range slices.Backward(oldest) {
+		if slices.Contains(beyond, i) {
 			continue
 		}
 		p := pastIncident{
