@@ -46,14 +46,17 @@ func beside(t *testing.T) {
 // warm is how long the heap takes to find its size: 25 s on two processors. What it takes until then is no growth.
 const warm = 30 * time.Second
 
-// stays holds that the agent does not grow for that long, and says what it used.
-func (s *scene) stays(t *testing.T, last time.Duration) string {
+// stays holds that the agent does not grow for that long, and says what it used. each is shown what it says meanwhile.
+func (s *scene) stays(t *testing.T, last time.Duration, each ...func(*document)) string {
 	t.Helper()
 	time.Sleep(warm)
 	used, begin := s.cpu(t), time.Now()
 	follow := func(until time.Duration) int64 {
 		for time.Since(begin) < until {
-			s.look(t)
+			d := s.look(t)
+			for _, show := range each {
+				show(d)
+			}
 			time.Sleep(time.Second)
 		}
 		return s.nowResident(t)

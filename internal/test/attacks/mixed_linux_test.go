@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,23 +108,25 @@ func (s *scene) besiegers(t *testing.T) {
 // for. The function waits for the end and says how many of those were answered.
 func (s *scene) crowdOfOne(ctx context.Context, t *testing.T) func() (asked int, answered float64) {
 	t.Helper()
-	greedy, friend := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
-	for _, a := range []netip.Addr{greedy, friend} {
-		out, err := s.ns.Command("ip", "address", "add", a.String()+"/32", "dev", "lo").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	greedy := s.addresses(t, 1)[0]
 	requests := sortedKeys(hogs())
 	var opened atomic.Int64
 	for i := range 200 {
 		go s.keepOpening(ctx, greedy, hogs()[requests[i%len(requests)]], &opened)
 	}
+	return s.friendBeside(ctx, t, friendly{last: 24 * time.Hour, least: 1, every: 100 * time.Millisecond})
+}
+
+// friendBeside has another address ask meanwhile. The function waits for the end and says how many were answered.
+func (s *scene) friendBeside(ctx context.Context, t *testing.T, f friendly) func() (asked int, answered float64) {
+	t.Helper()
 	type count struct {
 		asked    int
 		answered float64
 	}
-	done := make(chan count, 1)
+	from, done := s.addresses(t, 1)[0], make(chan count, 1)
 	go func() {
-		asked, answered := s.friendAsks(ctx, friend, 24*time.Hour, 1)
+		asked, answered := s.friendAsks(ctx, from, f)
 		done <- count{asked, answered}
 	}()
 	return func() (int, float64) { c := <-done; return c.asked, c.answered }

@@ -49,13 +49,9 @@ func TestLongNetwork(t *testing.T) {
 
 func besiege(t *testing.T, program string, times int, request string) row {
 	t.Helper()
-	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 10)
-	require.NoError(t, err)
-	dir := public(t)
-	web, config := filepath.Join(dir, "web.yml"), filepath.Join(dir, "tcpdiag.yml")
-	require.NoError(t, os.WriteFile(web, []byte("basic_auth_users:\n  u: "+string(hash)+"\n"), 0o644))
+	config := filepath.Join(public(t), "tcpdiag.yml")
 	require.NoError(t, os.WriteFile(config, []byte("targets: []\n"), 0o644))
-	s := newScene(t, viewer{name: "root"}, program, "--all", "--web.config.file", web, "--web.enable-lifecycle", "--config", config)
+	s := newScene(t, viewer{name: "root"}, program, "--all", "--web.config.file", passwords(t), "--web.enable-lifecycle", "--config", config)
 	s.look(t)
 	var waiting sync.WaitGroup
 	var connected atomic.Int32
@@ -84,6 +80,16 @@ func besiege(t *testing.T, program string, times int, request string) row {
 	}
 	s.look(t)
 	return s.finish(t, fmt.Sprintf("answered its friend beside %d connections", connected.Load()))
+}
+
+// passwords is a file by which the agent has two users.
+func passwords(t *testing.T) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("right"), 10)
+	require.NoError(t, err)
+	web := filepath.Join(public(t), "web.yml")
+	require.NoError(t, os.WriteFile(web, fmt.Appendf(nil, "basic_auth_users:\n  u: %s\n  v: %[1]s\n", hash), 0o644))
+	return web
 }
 
 // authorised adds what the agent's friend knows.

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -48,7 +49,7 @@ func (p *part) play() error {
 			go p.serve(l)
 		}
 		if p.Full {
-			if err := fill(l); err != nil {
+			if err := p.fill(l.(*net.TCPListener)); err != nil {
 				return err
 			}
 		}
@@ -102,12 +103,16 @@ func (p *part) burst() error {
 }
 
 // fill gives a listener a queue of one connection, and comes with four again and again.
-func fill(l net.Listener) error {
-	raw, err := l.(*net.TCPListener).SyscallConn()
+func (p *part) fill(l *net.TCPListener) error {
+	raw, err := l.SyscallConn()
 	if err != nil {
 		return err
 	}
 	if err := raw.Control(func(fd uintptr) { err = unix.Listen(int(fd), 1) }); err != nil {
+		return err
+	}
+	if p.Every > 0 {
+		go p.overload(l)
 		return err
 	}
 	for range 4 {
@@ -121,6 +126,27 @@ func fill(l net.Listener) error {
 		}()
 	}
 	return err
+}
+
+// overload has a server stand still for some seconds, again and again: of its twelve clients most find its queue full.
+func (p *part) overload(l *net.TCPListener) {
+	for time.Sleep(10 * time.Second); ; time.Sleep(p.Every) {
+		var clients sync.WaitGroup
+		for range 12 {
+			clients.Go(func() {
+				if c, err := net.DialTimeout("tcp", l.Addr().String(), 4*time.Second); err == nil {
+					time.Sleep(4 * time.Second)
+					_ = c.Close()
+				}
+			})
+		}
+		clients.Wait()
+		_ = l.SetDeadline(time.Now().Add(100 * time.Millisecond))
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_ = c.Close()
+		}
+		_, _ = fmt.Fprintln(p.ear(), "in trouble")
+	}
 }
 
 // ear takes what a connection sends.
@@ -204,7 +230,7 @@ func (p *part) churn() error {
 			return err
 		}
 		alive = append(alive, cmd)
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(cmp.Or(p.Every, 50*time.Millisecond))
 		if len(alive) > 6 {
 			_, _ = alive[0].Process.Kill(), alive[0].Wait()
 			alive = alive[1:]

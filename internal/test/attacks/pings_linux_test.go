@@ -54,19 +54,14 @@ func TestLongPings(t *testing.T) {
 	header(t)
 	attempt(t, "root", "pings that nobody reads", func(t *testing.T) row {
 		s := newScene(t, viewer{name: "root"}, program, "--all", "--web.config.file="+webConfig(t))
-		var from []netip.Addr
-		for i := range 41 {
-			from = append(from, netip.AddrFrom4([4]byte{10, 9, 1, byte(i + 1)}))
-			out, err := s.ns.Command("ip", "address", "add", from[i].String()+"/32", "dev", "lo").CombinedOutput()
-			require.NoError(t, err, "%s", out)
-		}
+		from := s.addresses(t, 41)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var opened atomic.Int64
 		for i := range 200 {
 			go s.ping(ctx, from[1+i%40], &opened)
 		}
-		asked, answered := s.friendAsks(ctx, from[0], last, 1)
+		asked, answered := s.friendAsks(ctx, from[0], friendly{last: last, least: 1, every: 100 * time.Millisecond})
 		cancel()
 		part := 0.99
 		if !everything() { // signatures take their time beside whatever else the machine does

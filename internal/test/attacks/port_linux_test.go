@@ -1,6 +1,7 @@
 package attacks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ type hog struct {
 	endless bool // one request after the other, and all answers are read; else it asks once and reads slowly
 	leaves  bool // with the first bytes of the answer
 	deaf    bool // reads nothing, and stays beside the next
+
+	every time.Duration // between its beginning and that of the next, where it does not last longer
 }
 
 // hogs are what one address may do: each connection asks, keeps what it has for as long as it is left, and
@@ -62,31 +65,51 @@ func TestLongPort(t *testing.T) {
 func (h hog) run(t *testing.T, program string, last time.Duration) row {
 	t.Helper()
 	s := newScene(t, viewer{name: "root"}, program, "--all")
-	greedy, friend := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
-	for _, a := range []netip.Addr{greedy, friend} {
-		out, err := s.ns.Command("ip", "address", "add", a.String()+"/32", "dev", "lo").CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var opened atomic.Int64
-	for range 200 {
-		go s.keepOpening(ctx, greedy, h, &opened)
-	}
-	asked, answered := s.friendAsks(ctx, friend, last, 11)
+	s.besiege(ctx, t, h, 200, 1, &opened)
+	asked, answered := s.friendAsks(ctx, s.addresses(t, 1)[0], friendly{last: last, least: 11, every: 100 * time.Millisecond})
 	cancel()
+	require.Less(t, s.descriptors(t), 250, "descriptors of the agent")
+	require.GreaterOrEqual(t, answered, 0.99*float64(asked), "of %d", asked)
+	return s.finish(t, fmt.Sprintf("%.0f of %d answers for another address beside %d connections", answered, asked, opened.Load()))
+}
+
+// besiege has connections of that many addresses to the agent's port.
+func (s *scene) besiege(ctx context.Context, t *testing.T, h hog, connections, addresses int, opened *atomic.Int64) {
+	t.Helper()
+	from := s.addresses(t, addresses)
+	for i := range connections {
+		go s.keepOpening(ctx, from[i%addresses], h, opened)
+	}
+}
+
+// addresses are further ones of the agent's network namespace.
+func (s *scene) addresses(t *testing.T, n int) (all []netip.Addr) {
+	t.Helper()
+	for range n {
+		s.clients++
+		all = append(all, netip.AddrFrom4([4]byte{10, 9, 0, s.clients}))
+		out, err := s.ns.Command("ip", "address", "add", all[len(all)-1].String()+"/32", "dev", "lo").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	return all
+}
+
+// descriptors is how many the agent has open.
+func (s *scene) descriptors(t *testing.T) int {
+	t.Helper()
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid))
 	require.NoError(t, err)
-	require.Less(t, len(open), 250, "descriptors of the agent")
-	require.GreaterOrEqual(t, answered, 0.99*float64(asked), "of %d", asked)
-	r := s.finish(t, fmt.Sprintf("%.0f of %d answers for another address beside %d connections", answered, asked, opened.Load()))
-	return r
+	return len(open)
 }
 
 // keepOpening opens a connection, sends the request, waits until it is closed or ten seconds
 // are over, and begins again.
 func (s *scene) keepOpening(ctx context.Context, from netip.Addr, h hog, opened *atomic.Int64) {
 	for ctx.Err() == nil {
+		began := time.Now()
 		c, err := s.dialFrom(ctx, from)
 		if err != nil {
 			time.Sleep(10 * time.Millisecond)
@@ -98,6 +121,7 @@ func (s *scene) keepOpening(ctx context.Context, from netip.Addr, h hog, opened 
 		if !h.deaf {
 			_ = c.Close()
 		}
+		time.Sleep(h.every - time.Since(began))
 	}
 }
 
@@ -146,22 +170,29 @@ func friendWaits() time.Duration {
 	return answered
 }
 
-// friendAsks asks ten times a second, each time on a new connection, and counts the
-// answers. It asks for that long, and at least so often on a slow machine.
-func (s *scene) friendAsks(ctx context.Context, from netip.Addr, last time.Duration, least int) (asked int, answered float64) {
-	end := time.Now().Add(last)
-	client := &http.Client{Timeout: friendWaits(), Transport: &http.Transport{
+// friendly is how another address asks: for that long, and at least so often on a slow machine.
+type friendly struct {
+	last, every, waits time.Duration
+	least              int
+	user               string
+}
+
+// friendAsks asks, each time on a new connection, and counts the answers.
+func (s *scene) friendAsks(ctx context.Context, from netip.Addr, f friendly) (asked int, answered float64) {
+	end := time.Now().Add(f.last)
+	client := &http.Client{Timeout: cmp.Or(f.waits, friendWaits()), Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := s.dialFrom(ctx, from)
 			return s.secured(c), err
 		},
 	}}
-	for tick := time.Tick(100 * time.Millisecond); ; asked++ {
+	for tick := time.Tick(f.every); ; asked++ {
 		path := []string{"/-/healthy", "/metrics", "/api/v1/snapshot", "/", "/api/v1/stream"}[asked%5]
 		request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), http.MethodGet, "http://"+agentAddress+path, http.NoBody)
 		if err != nil {
 			return asked, answered
 		}
+		request.SetBasicAuth(cmp.Or(f.user, "u"), "right")
 		if response, err := client.Do(request); err == nil {
 			if path == "/api/v1/stream" { // it has no end
 				_, err = response.Body.Read(make([]byte, 1))
@@ -173,7 +204,7 @@ func (s *scene) friendAsks(ctx context.Context, from netip.Addr, last time.Durat
 				answered++
 			}
 		}
-		if asked+1 >= least && time.Now().After(end) {
+		if asked+1 >= f.least && time.Now().After(end) {
 			return asked + 1, answered
 		}
 		select {

@@ -38,6 +38,8 @@ type scene struct {
 
 	oldest time.Duration // the snapshot that was the oldest when it was asked for
 	limits bool          // the honest server's have been found
+
+	clients byte // further addresses of the agent's namespace
 }
 
 func newScene(t *testing.T, v viewer, program string, targets ...string) *scene {
@@ -97,7 +99,7 @@ func (s *scene) look(t *testing.T) *document {
 	s.oldest = max(s.oldest, asked.Sub(d.Time))
 	found := false
 	for _, l := range d.Listeners {
-		if l.Port != honestPort || l.NetNS != 0 && l.NetNS != s.number(t) {
+		if l.Port != honestPort || !s.has(t, l.NetNS) {
 			continue
 		}
 		found = true
@@ -110,12 +112,12 @@ func (s *scene) look(t *testing.T) *document {
 	return d
 }
 
-// number is that of the scene's network namespace: others on the machine may use the same ports.
-func (s *scene) number(t *testing.T) uint64 {
+// has says whether a network namespace is the scene's: others on the machine may use the same ports.
+func (s *scene) has(t *testing.T, netns uint64) bool {
 	t.Helper()
 	var stat unix.Stat_t
 	require.NoError(t, unix.Stat(s.pods.Path(), &stat))
-	return stat.Ino
+	return netns == 0 || netns == stat.Ino
 }
 
 // until looks until what an attack must lead to is there.

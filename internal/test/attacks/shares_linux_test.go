@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,20 +20,21 @@ import (
 )
 
 const (
-	neighbour     = "65533" // a user beside the attacker
-	neighbourPort = 18085
-	crowd         = 60
+	neighbour      = "65533" // a user beside the attacker
+	neighbourPort  = 18085
+	neighbourLimit = 42
+	crowd          = 60
 )
 
 // neighbourly is an honest server of another user, with a limit that its own file says.
-func neighbourly(full bool) attack {
+func neighbourly(port int, full bool) attack {
 	return attack{
 		user: neighbour, args: []string{"-jar", "app.jar"},
 		files: map[string]string{
 			"app.jar":                bootJar(nil),
-			"application.properties": fmt.Sprintf("server.port=%d\nserver.tomcat.threads.max=42\n", neighbourPort),
+			"application.properties": fmt.Sprintf("server.port=%d\nserver.tomcat.threads.max=%d\n", port, neighbourLimit),
 		},
-		part: part{From: neighbourPort, To: neighbourPort + 1, Full: full, Threads: []string{fmt.Sprintf("http-nio-%d-e", neighbourPort)}},
+		part: part{From: port, To: port + 1, Full: full, Threads: []string{fmt.Sprintf("http-nio-%d-e", port)}},
 	}
 }
 
@@ -51,7 +54,7 @@ func TestLongShares(t *testing.T) {
 		full := attack{args: application(), files: map[string]string{"app.jar": bootJar(nil)}, part: part{From: 19_000, To: 19_000 + crowd, NumberedOf: crowd, Full: true}}
 		full.start(t, s.pods, s.java)
 		s.incidents(t, func(all []api.IncidentSummary) bool { return len(all) >= 32 })
-		neighbourly(true).start(t, s.pods, s.java)
+		neighbourly(neighbourPort, true).start(t, s.pods, s.java)
 		var dropped uint64
 		s.incidents(t, func(all []api.IncidentSummary) bool {
 			for _, i := range all {
@@ -90,38 +93,67 @@ func TestLongStoppedReaders(t *testing.T) {
 	attempt(t, "root", fmt.Sprintf("%d whose readers are stopped", crowd), func(t *testing.T) row {
 		s := newScene(t, viewer{name: "root"}, program, "--all")
 		s.untilOmitted(t, 0) // the honest one, of the same user, was first
-		go s.stopReaders(t)
-		for i := range crowd {
-			a := boot("application.properties", "")
-			port := 19_000 + i
-			a.part = part{From: port, To: port + 1, Threads: []string{fmt.Sprintf("http-nio-%d-e", port)}}
-			a.start(t, s.pods, s.java)
-		}
-		neighbourly(false).start(t, s.pods, s.java)
+		s.stoppedCrowd(t)
+		neighbourly(neighbourPort, false).start(t, s.pods, s.java)
 		began := time.Now()
 		for known := false; !known; time.Sleep(100 * time.Millisecond) {
 			d := s.look(t)
 			require.Less(t, time.Since(began), time.Minute, "the neighbour's limit: %v", d.Unavailable)
-			for _, l := range d.Listeners {
-				known = known || l.Port == neighbourPort && l.Connector.MaxThreads != nil && l.Connector.MaxThreads.Value == 42
-			}
+			known = s.knows(t, d, neighbourPort)
 		}
 		return s.finish(t, fmt.Sprintf("the neighbour's limit after %.1f s", time.Since(began).Seconds()))
 	})
 }
 
+// knows reports whether the limit of a neighbour's server is known.
+func (s *scene) knows(t *testing.T, d *document, port int) bool {
+	t.Helper()
+	for _, l := range d.Listeners {
+		if most := l.Connector.MaxThreads; l.Port == port && s.has(t, l.NetNS) && most != nil && most.Value == neighbourLimit {
+			return true
+		}
+	}
+	return false
+}
+
+// stoppedCrowd are sixty servers of one user, who stops each process that reads their files. It says how many it has stopped.
+func (s *scene) stoppedCrowd(t *testing.T) *atomic.Int64 {
+	t.Helper()
+	var stopped atomic.Int64
+	go s.stopReaders(t, &stopped)
+	for i := range crowd {
+		a := boot("application.properties", "")
+		port := 19_000 + i
+		a.part = part{From: port, To: port + 1, Threads: []string{fmt.Sprintf("http-nio-%d-e", port)}}
+		a.start(t, s.pods, s.java)
+	}
+	return &stopped
+}
+
 // stopReaders stops each child process of the agent that has taken the attacker's user.
-func (s *scene) stopReaders(t *testing.T) {
-	agents := runs(s.cmd.Process.Pid)
-	for t.Context().Err() == nil {
-		found, _ := filepath.Glob("/proc/[0-9]*/stat")
-		for _, path := range found {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if parent(pid) == s.cmd.Process.Pid && user(pid) == nobody && runs(pid) != agents {
-				_ = unix.Kill(pid, unix.SIGSTOP)
+func (s *scene) stopReaders(t *testing.T, stopped *atomic.Int64) {
+	agents, known := runs(s.cmd.Process.Pid), map[int]bool{}
+	for ; t.Context().Err() == nil; time.Sleep(2 * time.Millisecond) {
+		for _, pid := range children(s.cmd.Process.Pid) {
+			if !known[pid] && user(pid) == nobody && runs(pid) != agents && unix.Kill(pid, unix.SIGSTOP) == nil {
+				known[pid] = true
+				stopped.Add(1)
 			}
 		}
 	}
+}
+
+// children are a process's, by the lists of its threads.
+func children(of int) (pids []int) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
+	for _, path := range threads {
+		text, _ := os.ReadFile(path)
+		for field := range strings.FieldsSeq(string(text)) {
+			pid, _ := strconv.Atoi(field)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // TestLongPods: ten pods a second, each a network namespace with a server, alive for three seconds.

@@ -58,11 +58,15 @@ func All() []Proof {
 		},
 		{
 			Name: "attacks", What: "hostile processes and neighbours against the built agent", Minutes: 15, Root: true, Needs: net,
-			Run: goTest("./internal/test/attacks", ".", "60m", "-skip", "^TestMixed$"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}),
+			Run: goTest("./internal/test/attacks", ".", "60m", "-skip", "^Test(Mixed|TenTimes)$"), Select: "-run", Covers: slices.Concat(finding, []string{"internal/sandbox", "internal/test/attacks"}),
 		},
 		{
 			Name: "attacks-mixed", What: "an hour of attacks and churn at once, a real Tomcat overloaded every five minutes: every incident recorded, memory flat", Minutes: 62, Root: true, Needs: servers,
 			Run: goTest("./internal/test/attacks", "^TestMixed$", "80m"), Covers: slices.Concat(finding, clients, []string{"internal/sandbox", "internal/incident", "internal/web", "internal/test/attacks"}),
+		},
+		{
+			Name: "attacks-long", What: "each attack that was reported, at its own rate for ten times as long, beside a neighbour whose incidents, limits and counts are to be complete", Minutes: 46, Root: true, Needs: net,
+			Run: goTest("./internal/test/attacks", "^TestTenTimes$", "80m", "-parallel", "8"), Covers: slices.Concat(finding, clients, []string{"internal/sandbox", "internal/incident", "internal/web", "internal/agent", "internal/test/attacks"}),
 		},
 		{
 			Name: "handshakes", What: "a million clients that count themselves, a flood of a million spoofed addresses, networks that delay and lose, 2,000 traces of a simulated kernel", Minutes: 3, Root: true, Needs: net,
