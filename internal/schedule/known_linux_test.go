@@ -126,7 +126,7 @@ func TestExpensiveWalks(t *testing.T) {
 
 	n = r.Namespaces[0]
 	walks.of(n.ID).began(at, capacity, true)
-	require.Equal(t, at.Add(20*time.Second), walks.of(n.ID).paid(), "3 % of a core")
+	require.Equal(t, at.Add(20*time.Second), walks.of(n.ID).paid(1), "3 % of a core")
 }
 
 // In trouble the first reading is made at once; another of half a second waits until as much

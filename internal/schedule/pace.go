@@ -17,8 +17,10 @@ const (
 	// trouble to begin at the first gap.
 	troubleOver = 3 * time.Second
 	// troublePart is the part of a core that the readings of a namespace in trouble take
-	// once the bucket is empty: a walk through a million sockets takes half a second.
-	troublePart = 0.03
+	// once the bucket is empty: a walk through a million sockets takes half a second. Those of more than
+	// troublesWhole take no more than of as many.
+	troublePart   = 0.03
+	troublesWhole = 4
 	// calmPart is the part of a core that calm readings are spread over, up to calmRest
 	// apart; where they would take more than costlyPart then, up to longestRest.
 	calmPart    = 0.002
@@ -75,8 +77,11 @@ func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
 }
 
 // paid is until when a reading in trouble is to be followed by none, if there is no CPU
-// time saved up.
-func (p *pace) paid() time.Time { return p.last.Add(cputime.Rest(p.latest, 0, troublePart)) }
+// time saved up, where as many namespaces are.
+func (p *pace) paid(troubles int) time.Time {
+	part := troublePart * min(1, troublesWhole/float64(max(troubles, 1)))
+	return p.last.Add(cputime.Rest(p.latest, 0, part))
+}
 
 // another is how much CPU time has to be saved up for one more reading in trouble before
 // it is paid for: what it takes, for all but the first.

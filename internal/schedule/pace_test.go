@@ -33,7 +33,7 @@ func TestPace(t *testing.T) {
 	require.Equal(t, troubleGap, p.gap, "another trouble")
 
 	p.began(now, 600*time.Millisecond, true)
-	require.Equal(t, now.Add(20*time.Second), p.paid(), "a walk through a million sockets, with nothing saved up")
+	require.Equal(t, now.Add(20*time.Second), p.paid(1), "a walk through a million sockets, with nothing saved up")
 }
 
 func later(a, b time.Time) time.Time {
@@ -117,4 +117,31 @@ func TestListRest(t *testing.T) {
 		require.Equal(t, want.unnamed, listRest(cost, gap, true, false), "%v", cost)
 		require.Equal(t, want.returning, listRest(cost, gap, false, true), "%v", cost)
 	}
+}
+
+// Readings of hundreds of namespaces in trouble, with nothing saved up, take what those of a few do.
+func TestTroublesOfManyNamespaces(t *testing.T) {
+	const each = 10 * time.Millisecond
+	part := func(troubles int) float64 {
+		begin := time.Unix(1_000_000, 0)
+		all := make([]pace, troubles)
+		var spent time.Duration
+		for now := begin; now.Before(begin.Add(time.Minute)); now = now.Add(10 * time.Millisecond) {
+			for i := range all {
+				p := &all[i]
+				due := p.due(now, true, 0, troubles)
+				if paid := p.paid(troubles); paid.After(due) {
+					due = paid
+				}
+				if !due.After(now) {
+					p.began(now, each, true)
+					spent += each
+				}
+			}
+		}
+		return spent.Seconds() / 60
+	}
+	require.InDelta(t, 0.01, part(1), 0.005, "once a second")
+	require.InDelta(t, 0.04, part(4), 0.02)
+	require.InDelta(t, 0.12, part(300), 0.06)
 }

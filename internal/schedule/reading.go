@@ -73,7 +73,8 @@ func (t *tasks) wait(due time.Duration, troubled bool) time.Duration {
 // for what their readings cost once the bucket is empty.
 func (t *tasks) nextReading(r *watchlist.List, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
 	wait = time.Second
-	watched := 0
+	watched, troubles := 0, t.troubles
+	t.troubles = 0
 	for _, n := range r.Namespaces {
 		if len(r.In(n.ID)) > 0 {
 			watched++
@@ -87,7 +88,10 @@ func (t *tasks) nextReading(r *watchlist.List, now time.Time, level time.Duratio
 		p := t.walks.of(n.ID)
 		trouble := n.Troubled(p.last) || t.scheduler.scanner.Pressed(r.In(n.ID))
 		due := p.due(now, trouble, t.scheduler.options().ScanInterval, watched)
-		if paid := p.paid(); trouble && level < p.another() && paid.After(due) {
+		if trouble {
+			t.troubles++
+		}
+		if paid := p.paid(troubles); trouble && level < p.another() && paid.After(due) {
 			due = paid
 		}
 		switch {

@@ -50,6 +50,7 @@ type tasks struct {
 	metronome *metronome.Metronome
 	err       error         // once all have ended
 	walks     paces[uint64] // by namespace
+	troubles  int           // namespaces in trouble, when one to read was last picked
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
 	overdrawn time.Time     // the latest first reading of a process for which no CPU time was saved up
