@@ -162,6 +162,7 @@ func (a *archiver) forget(ids []string) (changed bool) {
 		}
 		changed = true
 	}
+	changed = a.cursor.forgetMissing() || changed
 	for id := range a.said {
 		if !there[id] {
 			delete(a.said, id)

@@ -175,6 +175,27 @@ func TestWhatWasRemovedIsForgotten(t *testing.T) {
 	require.Empty(t, a.cursor.Recordings)
 }
 
+// Somebody has one incident after the other all day: the latest that were removed are remembered.
+func TestRemovedByChurn(t *testing.T) {
+	now := time.Now()
+	a := &archiver{
+		cursor: &cursor{Recordings: make(map[string]progress)}, now: func() time.Time { return now },
+		following: make(map[string]*records.Recording), said: make(map[string]bool),
+	}
+	for i := range mostMissing/200 + 5 {
+		var ids []string
+		for n := range 200 {
+			ids = append(ids, sampleID(200*i+n+1))
+			a.cursor.Recordings[ids[n]] = progress{Done: true}
+		}
+		now = now.Add(time.Second)
+		a.forget(ids)
+	}
+	require.Len(t, a.cursor.Recordings, mostMissing+200)
+	require.NotContains(t, a.cursor.Recordings, sampleID(1))
+	require.Contains(t, a.cursor.Recordings, sampleID(mostMissing))
+}
+
 // A full disk: one line, the agent's folder keeps what is new, and all of it is sent once there is room.
 func TestSpoolsDiskIsFull(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -28,6 +30,29 @@ type progress struct {
 // rememberMissing is how long it is known of a recording that is not in the folder what was sent of
 // it: a folder that is away for a while, such as one that is not mounted yet, comes back as it was.
 const rememberMissing = 24 * time.Hour
+
+// mostMissing bounds those: the cursor is written with each change, and whoever has one incident after the other makes them.
+const mostMissing = 5000
+
+// forgetMissing leaves out those that have been missing for longest.
+func (c *cursor) forgetMissing() (changed bool) {
+	var missing []string
+	for id, p := range c.Recordings {
+		if p.Missing != nil {
+			missing = append(missing, id)
+		}
+	}
+	if len(missing) <= mostMissing {
+		return false
+	}
+	slices.SortFunc(missing, func(a, b string) int {
+		return cmp.Or(c.Recordings[b].Missing.Compare(*c.Recordings[a].Missing), cmp.Compare(b, a))
+	})
+	for _, id := range missing[mostMissing:] {
+		delete(c.Recordings, id)
+	}
+	return true
+}
 
 // loadCursor reads it, and what is in the spool but not in it: a run that was killed
 // between the two.
