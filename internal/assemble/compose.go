@@ -120,7 +120,7 @@ func (d *draft) connections(l *model.Listener, k *facts.Watched, before *earlier
 	if !found.Counts.Partial { // a part of the queues says nothing of the rest
 		l.SynBacklog = &model.SynBacklog{Length: found.SynBacklog, Limit: l.AcceptQueue.Limit}
 		if found.Queued > 0 && l.AcceptQueue.Length > 0 {
-			l.AcceptQueue.OldestWait, l.AcceptQueue.Left = new(found.OldestWait), found.QueuedLeft
+			l.AcceptQueue.OldestWait, l.AcceptQueue.Left, l.AcceptQueue.Patience = new(found.OldestWait), found.QueuedLeft, found.Patience
 			if found.Probes > 0 {
 				l.AcceptQueue.Probes, l.AcceptQueue.OldestClient = found.Probes, found.OldestAsks
 			}

@@ -14,6 +14,7 @@ type Found struct {
 	SynBacklog int              // half-open (SYN_RECV)
 	Queued     int              // in the accept queue
 	QueuedLeft int              // of those queued: the client sent a request and FIN
+	Patience   time.Duration    // of those QueuedLeft: how long the most patient had waited when it closed
 	Probes     int              // of those queued: the client sent FIN and nothing else
 	OldestWait time.Duration    // of those queued
 	OldestAsks *time.Duration   // of those queued that are no probes, nil where there are none
@@ -95,6 +96,9 @@ func (f *Found) wait(s *sockdiag.Socket) {
 	}
 	// Set when the handshake completes, and nothing was sent since.
 	age := s.Info.LastDataSent
+	if s.State == sockdiag.CloseWait && !probe { // the FIN is an ACK, and its sender has nothing to send after it
+		f.Patience = max(f.Patience, age-s.Info.LastAckRecv)
+	}
 	if f.OldestWait = max(f.OldestWait, age); !probe && (f.OldestAsks == nil || *f.OldestAsks < age) {
 		f.OldestAsks = new(age)
 	}

@@ -58,8 +58,10 @@ func TestStands(t *testing.T) {
 func TestQueuedLeft(t *testing.T) {
 	f := &Found{}
 	waited := func(d time.Duration) sockdiag.TCPInfo { return sockdiag.TCPInfo{LastDataSent: d} }
+	gone := waited(2 * time.Second)
+	gone.LastAckRecv = 1500 * time.Millisecond // its FIN
 	for _, s := range []sockdiag.Socket{
-		{State: sockdiag.CloseWait, RecvQ: 81, HasInfo: true, Info: waited(2 * time.Second)},
+		{State: sockdiag.CloseWait, RecvQ: 81, HasInfo: true, Info: gone},
 		{State: sockdiag.CloseWait, RecvQ: 1, HasInfo: true, Info: waited(9 * time.Second)},
 		{State: sockdiag.Established, RecvQ: 80, HasInfo: true, Info: waited(time.Second)},
 		{State: sockdiag.CloseWait, RecvQ: 81, Inode: 1},
@@ -69,4 +71,5 @@ func TestQueuedLeft(t *testing.T) {
 	require.Equal(t, 3, f.Queued)
 	require.Equal(t, []int{1, 1}, []int{f.QueuedLeft, f.Probes})
 	require.Equal(t, []time.Duration{9 * time.Second, 2 * time.Second}, []time.Duration{f.OldestWait, *f.OldestAsks})
+	require.Equal(t, 500*time.Millisecond, f.Patience)
 }

@@ -132,6 +132,8 @@ type AcceptQueue struct {
 	OldestWait *time.Duration
 	// Left are those in it whose clients have sent a request and closed, at their side at least.
 	Left int
+	// Patience is how long the most patient of these had waited when it closed, 0 where that is not known.
+	Patience time.Duration
 	// Probes are those in it whose clients have closed and sent nothing, as a probe of the port does: they wait
 	// for nothing. OldestClient is the longest wait of the others, where there are Probes; nil where the reading
 	// that found these found no others.

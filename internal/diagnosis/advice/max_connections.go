@@ -3,6 +3,7 @@ package advice
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
@@ -19,9 +20,14 @@ func LeaveInside(s *symptoms.Symptoms) string {
 	case s.ClosedInside():
 		return "the clients of as many as half of the connections have closed while their requests were in service"
 	case s.ClosedInQueue():
-		return phrase.Sprintf("the clients of %d of the %d connections in the accept queue have closed", min(s.Now.AcceptQueue.Left, s.Now.AcceptQueue.Length), s.Now.AcceptQueue.Length)
+		return leftInQueue(s)
 	}
 	return ""
+}
+
+func leftInQueue(s *symptoms.Symptoms) string {
+	q := s.Now.AcceptQueue
+	return phrase.Sprintf("the clients of %d of the %d connections in the accept queue have closed", min(q.Left, q.Length), q.Length)
 }
 
 // LeaveInsideSteps are for requests that take longer than their clients' patience, as with a lock that one has at a time,
@@ -31,12 +37,35 @@ func LeaveInsideSteps(s *symptoms.Symptoms, to int) []model.Step {
 	if where := StuckAt(s); where != "" {
 		see = Action(phrase.Sprintf("Look at %s, where most of the requests wait: %s", where, LeaveInside(s)))
 	}
-	return []model.Step{
-		see,
-		Action("Shorten that, or let it fail sooner than these clients give up"),
-		OnlyIfApart(s, to),
+	do := []model.Step{see, Action("Shorten that, or let it fail sooner than these clients give up")}
+	if !RoomInVain(s) {
+		do = append(do, OnlyIfApart(s, to))
 	}
+	return do
 }
+
+// LeaveInsideNot is what does not help these clients.
+func LeaveInsideNot(s *symptoms.Symptoms) string {
+	if RoomInVain(s) {
+		return "A larger " + MaxConnectionsSetting().Name(s.Now) + " or acceptCount: it fills as well, with requests whose clients have left."
+	}
+	return "A larger acceptCount: more clients would leave before their answer."
+}
+
+// RoomInVain means that of more who are let in none would have an answer in time: a connection is held for longer, by how
+// fast they are taken out of the queue, than the most patient of those who left waited. Where that is not known the slots tell,
+// if their clients have left.
+func RoomInVain(s *symptoms.Symptoms) bool {
+	slots, counted := reading.SlotsInUse(s.Now)
+	rate, known := AcceptRate(s)
+	if q := s.Now.AcceptQueue; known && counted && q.Patience >= leastPatience {
+		return rateTime(slots, rate) >= q.Patience
+	}
+	return s.ClosedInside()
+}
+
+// leastPatience: who ends its side sooner has most likely not left.
+const leastPatience = 500 * time.Millisecond
 
 // OnlyIfApart is room for more, with its condition.
 func OnlyIfApart(s *symptoms.Symptoms, to int) model.Step {
@@ -74,11 +103,17 @@ func Connections(s *symptoms.Symptoms, v model.Verdict) string {
 		n, _ := reading.SlotsInUse(s.Now)
 		raise = phrase.Sprintf("At least %d of the %d connections hold a slot and no thread. If their clients never finish a request, ", reading.Phase(s.Now, model.Unclassified), n) +
 			shorterRequests(s) + "; if they are WebSockets or answered asynchronously, raise " + change + "."
-	case !threads && LeaveInside(s) != "":
-		return phrase.Capital(LeaveInside(s)) + ": shorten what the requests wait for, or let it fail sooner than these clients give up. " +
+	case (!threads || !s.ThreadsFull && RoomInVain(s)) && LeaveInside(s) != "":
+		shorten := phrase.Capital(LeaveInside(s)) + ": shorten what the requests wait for, or let it fail sooner than these clients give up. "
+		if RoomInVain(s) {
+			return shorten + LeaveInsideNot(s)
+		}
+		return shorten +
 			"Where they wait for one another (a lock, a pool), more room is room for more that leave, and a smaller " + MaxConnectionsSetting().Name(s.Now) + " has those inside served in time. Only where they do not, raise " + change + "."
 	case threads && reading.GivenUp(s.Now) > 0:
 		raise = phrase.Sprintf("Threads first (see max_threads). The clients of %d of the %d requests that wait have given up: more room inside is room for more of these. A %s below what can be served within the clients' timeout would have the others served.", reading.GivenUp(s.Now), reading.WaitingRequests(s.Now), MaxConnectionsSetting().Name(s.Now))
+	case threads && s.ThreadsFull && s.QueueOfLeft():
+		raise = "Threads first (see max_threads). " + phrase.Capital(leftInQueue(s)) + ": more room inside is room for more that leave before their answer."
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
 		raise = "Threads first (see max_threads): they decide how fast clients are served. Raising " + change + " lets those in that are now turned away, to wait inside: " + covers + "."
 	case threads && s.ThreadsFull:

@@ -74,11 +74,11 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 			do = append(do, advice.ConnectionTimeoutSetting().ChangeTime(s, t, "Where their clients never finish a request, end these sooner", advice.ShortTimeout))
 		}
 		return append(do, raise("If they are WebSockets or answered asynchronously, give them room")...), advice.AcceptCountNot(s)
-	case !threads && advice.LeaveInside(s) != "":
-		return advice.LeaveInsideSteps(s, to), "A larger acceptCount: more clients would leave before their answer."
+	case (!threads || !s.ThreadsFull && advice.RoomInVain(s)) && advice.LeaveInside(s) != "":
+		return advice.LeaveInsideSteps(s, to), advice.LeaveInsideNot(s)
 	case threads && s.ThreadsFull && s.Overflowed() > 0:
 		do = threadSteps(s, v)
-		if reading.GivenUp(s.Now) > 0 {
+		if reading.GivenUp(s.Now) > 0 || s.QueueOfLeft() {
 			return do, "A larger " + advice.MaxConnectionsSetting().Name(s.Now) + " or acceptCount: those who wait give up before a thread comes, and more would."
 		}
 		return append(do, raise("Then let in those that are turned away")...), advice.AcceptCountNot(s)

@@ -268,11 +268,15 @@ func (s *Symptoms) ClosedInside() bool {
 	return known && !s.mostlyAnswered() && n >= leaveInsideLeast && 2*n >= slots
 }
 
-// ClosedInQueue is the same of those in the accept queue: it is longer than their patience.
-func (s *Symptoms) ClosedInQueue() bool {
+// QueueOfLeft means that the clients of as many as half of those in the accept queue have closed: it is longer than their
+// patience, and who is let in of these is served for nothing.
+func (s *Symptoms) QueueOfLeft() bool {
 	q := s.Now.AcceptQueue
-	return q != nil && !s.mostlyAnswered() && q.Left >= leaveInsideLeast && 2*q.Left >= q.Length && s.longInService()
+	return q != nil && !s.mostlyAnswered() && q.Left >= leaveInsideLeast && 2*q.Left >= q.Length
 }
+
+// ClosedInQueue is the same where more room may not have them served in time.
+func (s *Symptoms) ClosedInQueue() bool { return s.QueueOfLeft() && s.longInService() }
 
 // longInService means that a request is in service for a quarter of the time at least that connections wait in the
 // accept queue. Where it is much shorter it is the queue alone that is longer than its clients' patience, and more of
