@@ -194,10 +194,13 @@ func (j *judge) whyStands() string {
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"
-	if j.s.Both(j.s.QueueStands) && reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
+	if j.s.Both(j.s.QueueStands) && reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown && !j.s.HoldsNobody() {
 		why += " while maxConnections is not known"
 	}
 	why += ": " + numbers
+	if j.s.NothingAccepted() > 0 {
+		why += "; " + words.NothingAccepted(j.s)
+	}
 	if j.s.RequestsStand() {
 		why += "; the first request has waited for over " + phrase.Seconds(j.s.Now.Connections.Unread)
 	}

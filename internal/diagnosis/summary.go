@@ -249,7 +249,10 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; " + words.Pause(j.s)
 	case j.s.Both(j.s.QueueStands):
 		s = "Nothing is lost; " + words.Queue(j.s)
-		if reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown {
+		if j.s.NothingAccepted() > 0 {
+			s += ", and " + words.NothingAccepted(j.s)
+		}
+		if reading.ConnectionLimit(j.s.Now) == reading.LimitUnknown && !j.s.HoldsNobody() {
 			s += ", and why is unknown while maxConnections is not known"
 		}
 	case allTaken(j.s.Now):

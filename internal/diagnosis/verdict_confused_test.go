@@ -10,6 +10,9 @@ import (
 
 // What people confuse.
 func scenariosConfused() []scenario {
+	nothingFor := func(d time.Duration) func(*model.Listener) {
+		return func(l *model.Listener) { l.AcceptQueue.NoAcceptFor = &d }
+	}
 	nio2 := func(l *model.Listener) { l.Connector.Protocol = "http-nio2" }
 	atPeer := func(l *model.Listener) {
 		l.Process.Downstream = &model.Downstream{
@@ -146,6 +149,16 @@ func scenariosConfused() []scenario {
 			name: "NIO2 the same, and the packets are counted so", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),
 			now:    tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 4*time.Second).lost(threads, syn, 30),
 			before: tomcat(6, 60, 20).do(nio2).pool(6).inService(6).queue(21, 3*time.Second),
+		},
+		{
+			name: "NIO2 that is paused: all threads of the pool are idle, and nobody is accepted", status: warning, notCodes: []string{"max_threads"}, codes: []string{"queue_stands"},
+			now:    tomcat(10, 8192, 50).do(nio2).pool(10).queue(30, 4*time.Second).do(nothingFor(4 * time.Second)),
+			before: tomcat(10, 8192, 50).do(nio2).pool(10).queue(30, 3*time.Second).do(nothingFor(3 * time.Second)),
+		},
+		{
+			name: "the same, no limit is known, and the accept queue is full", status: saturated, chain: chainOf(acceptQueue),
+			now:    tomcat(10, 8192, 10).do(nio2).pool(10).unknownLimits().queue(11, 4*time.Second).do(nothingFor(4 * time.Second)),
+			before: tomcat(10, 8192, 10).do(nio2).pool(10).unknownLimits().queue(11, 3*time.Second).do(nothingFor(3 * time.Second)),
 		},
 		{
 			name: "NIO2 the same, and a worker waited for a CPU when it accepted", status: losing, cause: threads, chain: chainOf(acceptQueue, threads),

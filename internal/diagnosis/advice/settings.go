@@ -121,6 +121,9 @@ func Unknown(s *symptoms.Symptoms) string {
 	if !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name {
 		return "See what " + reading.ServerName(s.Now) + " is busy with, and which limits of its own it has: these are known for Tomcat only."
 	}
+	if s.NothingAccepted() > 0 && s.HoldsNobody() {
+		return "See what its threads do (--thread-dump as its user and group, or jstack PID): no connection is held and nothing is accepted, as where the connector is paused, or what accepts has ended. A longer accept queue, more threads or connections would only let more clients wait."
+	}
 	if reading.OtherJVM(s.Now) {
 		return "See what its threads do (a thread dump), and which limits of its own the server has: these are known for Tomcat only."
 	}

@@ -69,7 +69,7 @@ func becauseUnknown(s *symptoms.Symptoms, v model.Verdict) string {
 	}
 	fact := ""
 	if s.NothingAccepted() > 0 {
-		fact = "; " + nothingAcceptedPhrase(s)
+		fact = "; " + words.NothingAccepted(s)
 	}
 	return fact + "; what holds it up is unknown" + whyUnknown(s)
 }
@@ -178,8 +178,11 @@ func again(s *symptoms.Symptoms, flags string) string {
 	return phrase.Sprintf("tcpdiag snapshot --port %v", s.Now.Port) + flags
 }
 
-// roomKnown: connections are free, by the limit that is known.
+// roomKnown: connections are free, by the limit that is known, or as none is held.
 func roomKnown(s *symptoms.Symptoms) bool {
+	if s.HoldsNobody() {
+		return true
+	}
 	n, ok := reading.SlotsInUse(s.Now)
 	limit := reading.ConnectionLimit(s.Now)
 	return ok && (limit == reading.LimitNone || limit == reading.LimitKnown && n < s.Now.Connector.MaxConnections.Value)

@@ -30,10 +30,10 @@ func notAccepting() Cause {
 			},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string {
-			return " because " + nothingAcceptedPhrase(s) + " and " + acceptorPhrase(s) + words.RoomInside(s)
+			return " because " + words.NothingAccepted(s) + " and " + acceptorPhrase(s) + words.RoomInside(s)
 		},
 		Evidence: func(s *symptoms.Symptoms, v model.Verdict) string {
-			return words.Join(nothingAcceptedPhrase(s)+": "+acceptorPhrase(s), words.ConnectionNumbers(s), words.QueueNumbers(s), words.LossNumbers(s, model.CauseNotAccepting, v, true))
+			return words.Join(words.NothingAccepted(s)+": "+acceptorPhrase(s), words.ConnectionNumbers(s), words.QueueNumbers(s), words.LossNumbers(s, model.CauseNotAccepting, v, true))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			if foreign(s) {
@@ -141,11 +141,6 @@ const standsStill = "the JVM stood still for a fifth of the time, and with it th
 // mayStandStill: a thread that is there sleeps at a safepoint as well.
 func mayStandStill(s *symptoms.Symptoms) bool {
 	return s.Now.Acceptor != model.AcceptorMissing && s.Paused()
-}
-
-// nothingAcceptedPhrase is the fact alone.
-func nothingAcceptedPhrase(s *symptoms.Symptoms) string {
-	return "nothing has been accepted for at least " + phrase.Seconds(s.NothingAccepted())
 }
 
 func acceptorPhrase(s *symptoms.Symptoms) string {

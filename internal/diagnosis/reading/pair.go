@@ -119,6 +119,9 @@ func (p Pair) ThreadsExhausted(l *model.Listener) bool {
 		return false
 	}
 	waiting := WaitingForThread(l)
+	if slots, known := SlotsInUse(l); known && l.Connector.Shared == nil && float64(slots) < p.T.ThreadsBusy*float64(most) {
+		waiting = WaitingRequests(l) // not all threads have a request, so who is not accepted (NIO2) waits for something else
+	}
 	if waiting == 0 {
 		return false
 	}

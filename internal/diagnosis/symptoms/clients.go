@@ -195,9 +195,12 @@ func (s *Symptoms) LongUnanswered() bool {
 const unansweredFrom = 5 * time.Second
 
 // NobodyIn means that no connection is held, and none waits.
-func (s *Symptoms) NobodyIn() bool {
+func (s *Symptoms) NobodyIn() bool { return s.HoldsNobody() && reading.Queued(s.Now) == 0 }
+
+// HoldsNobody means that no connection is held: whatever maxConnections is, it is not reached, unless clients have reset all.
+func (s *Symptoms) HoldsNobody() bool {
 	n, known := reading.SlotsInUse(s.Now)
-	return known && n == 0 && reading.Queued(s.Now) == 0
+	return known && n == 0 && !reading.Inexact(s.Now)
 }
 
 // ofBefore: all clients that ended lately are those of a trouble before. It may take minutes until that is

@@ -116,6 +116,11 @@ func Queue(s *symptoms.Symptoms) string {
 	return phrase.Sprintf("%s %s in the accept queue (capacity %d)", phrase.Count(q.Length, "connection"), phrase.Verb(q.Length, "waits", "wait"), q.Capacity())
 }
 
+// NothingAccepted is for how long nobody has been taken out of the accept queue.
+func NothingAccepted(s *symptoms.Symptoms) string {
+	return "nothing has been accepted for at least " + phrase.Seconds(s.NothingAccepted())
+}
+
 // Threads says what waits inside. Where the phases are not known it
 // claims no more than the thread names and the unread bytes show.
 func Threads(s *symptoms.Symptoms) string {
