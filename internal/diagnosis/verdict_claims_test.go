@@ -134,6 +134,8 @@ func boundTo(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
 }
 
+func onDevice(l *model.Listener) { l.ID.Device = "eth1" }
+
 func moved(counter string, n uint64) func(*symptoms.Input) {
 	return func(e *symptoms.Input) { e.Delta[counter] = n }
 }
@@ -888,6 +890,16 @@ func scenariosClaims() []scenario {
 		{
 			name: "TCP itself refuses clients at the address that is listened on", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh(), change: moved("OutRsts", 13),
+		},
+		{
+			name: "it is bound to a device, and TCP itself refuses clients at its address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(onDevice).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(onDevice), change: moved("OutRsts", 13),
+		},
+		{
+			name: "it is bound to a device, and a rule rejects clients", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(onDevice).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(onDevice), change: func(e *symptoms.Input) {
+				e.Delta["OutRsts"], e.Delta["nft ip filter INPUT handle 9 reject dport 8080"] = 0, 12
+			},
 		},
 		{
 			name: "clients were refused before it listened", status: losing,

@@ -16,17 +16,28 @@ func listensElsewhere() Cause {
 	return Cause{
 		Name: model.CauseListensElsewhere,
 		Now: rule[*symptoms.Symptoms]{
-			holds:   func(s *symptoms.Symptoms) Certainty { return When(s.Refused() > 0, Surely) },
-			refuted: []refutation[*symptoms.Symptoms]{{"the listener has the address that was asked", func(s *symptoms.Symptoms) bool { return symptoms.Covers(s.Now, s.Clients()) }}},
+			holds: func(s *symptoms.Symptoms) Certainty { return When(s.Refused() > 0, Surely) },
+			refuted: []refutation[*symptoms.Symptoms]{{"the listener has the address that was asked, on any device", func(s *symptoms.Symptoms) bool {
+				return symptoms.Covers(s.Now, s.Clients()) && !s.ByOtherDevice()
+			}}},
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + elsewherePhrase(s) },
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
 			return words.Join(phrase.Sprintf("%s %s refused", phrase.Count(s.Refused(), "client"), phrase.Verb(s.Refused(), "was", "were")), elsewherePhrase(s))
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string {
+			if s.ByOtherDevice() {
+				return "Have it listen on all devices (no BindToDevice= of its systemd socket, no SO_BINDTODEVICE), or have the clients come in by that one. No limit of Tomcat's refuses a connection."
+			}
 			return "Have it listen on all addresses (server.address or the Connector's address: unset, or 0.0.0.0 and ::), or have the clients ask the address that it has. No limit of Tomcat's refuses a connection."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
+			if s.ByOtherDevice() {
+				return []model.Step{
+					advice.Command("See by which device these clients come in: those of this machine by the one that has the address which they ask", "ip -br address; ip route get CLIENT"),
+					advice.Action("Have it listen on all devices (no BindToDevice= of its systemd socket, no SO_BINDTODEVICE), or have the clients come in by " + model.Escape(s.Now.ID.Device)),
+				}, "Any of Tomcat's limits: none refuses a connection on Linux."
+			}
 			step := advice.ListenStep(s, "Have it listen on the address that is asked, or on all; or have the clients ask where it listens", "")
 			if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
 				step.To, step.Limit = listenAt(s.Now.ID.Address.Addr(), c), reading.LimitAddress
@@ -35,12 +46,12 @@ func listensElsewhere() Cause {
 		},
 		Book: Runbook{
 			Title:     "clients ask an address that is not listened on",
-			Seen:      "Clients are refused at the port at another address than the one that is listened on: 127.0.0.1 against the interface's address, or IPv4 against IPv6. Seen by their handshakes (CAP_NET_RAW).",
+			Seen:      "Clients are refused at the port at another address than the one that is listened on: 127.0.0.1 against the interface's address, or IPv4 against IPv6; or by TCP itself, in front of a socket of one device (SO_BINDTODEVICE), by which they do not come in. Seen by their handshakes (CAP_NET_RAW).",
 			Clients:   "Connection refused.",
 			Check:     "`ss -ltn` against the address that the clients use, and what their name resolves to.",
 			Change:    "`server.address` (the Connector's `address`), or the clients' address.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "clients were refused at an address that this listener does not cover",
+			Holds:     "clients were refused at an address that this listener does not cover; or by TCP itself, and it is bound to a device",
 			Otherwise: "before_listener, where it covers the address",
 		},
 	}
@@ -63,6 +74,9 @@ func elsewherePhrase(s *symptoms.Symptoms) string {
 	asked := "another address"
 	if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
 		asked = c.RefusedAt.String()
+	}
+	if s.ByOtherDevice() {
+		return phrase.Sprintf("it listens on device %s alone, and TCP itself refuses whoever comes in by another (OutRsts +%d): the latest asked %s", model.Escape(s.Now.ID.Device), s.Delta["OutRsts"], asked)
 	}
 	return phrase.Sprintf("they asked %s, and it listens on %s alone", asked, s.Now.ID.Address)
 }

@@ -345,7 +345,14 @@ func (s *Symptoms) RefusedBy() (tcp, rule bool) {
 
 func (s *Symptoms) rejected() bool {
 	c := s.Clients()
-	return s.Refused() > 0 && (c == nil || !c.RefusedBefore) && s.Closed == nil && s.Before != nil && Covers(s.Now, c)
+	return s.Refused() > 0 && (c == nil || !c.RefusedBefore) && s.Closed == nil && s.Before != nil && Covers(s.Now, c) && !s.ByOtherDevice()
+}
+
+// ByOtherDevice means that clients come in by another device than the one that the listener is bound to (SO_BINDTODEVICE): it has
+// the address that they ask, and TCP itself refuses them (inet_sk_bound_dev_eq).
+func (s *Symptoms) ByOtherDevice() bool {
+	tcp, _ := s.RefusedBy()
+	return s.Now.ID.Device != "" && s.Refused() > 0 && tcp && Covers(s.Now, s.Clients())
 }
 
 // RefusedEarlier means that nine tenths of those who were turned away were refused before it listened: as one server ends and another

@@ -57,6 +57,12 @@ func (c *Case) Tomcat(version string, j JVM, connectors string) *Server {
 // Activated starts a Tomcat with a socket that it has not opened (socket activation).
 func (c *Case) Activated(connector string, backlog int) *Server {
 	c.Helper()
+	return c.ActivatedOn("", connector, backlog)
+}
+
+// ActivatedOn is the same with a socket of one device (BindToDevice= of systemd), "" for any.
+func (c *Case) ActivatedOn(device, connector string, backlog int) *Server {
+	c.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	c.Must(err)
 	socket := os.NewFile(uintptr(fd), "socket")
@@ -65,6 +71,7 @@ func (c *Case) Activated(connector string, backlog int) *Server {
 	c.Must(errors.Join(
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, reusePort, 1),
+		syscall.BindToDevice(fd, device),
 		syscall.Bind(fd, &syscall.SockaddrInet4{Port: Port}),
 		syscall.Listen(fd, backlog),
 	))
