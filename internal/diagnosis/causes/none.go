@@ -124,6 +124,7 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return []model.Step{
 			advice.DumpStep(s, "See where the requests stand whose clients have closed"),
 			advice.Action("Bound what the handlers wait for, and asynchronous requests, below the clients' timeout; or let the clients wait for longer than a request takes"),
+			advice.Action("If they are long polls, which their clients end and begin again: answer them before the clients' timeout, or what is sent to those that have left is lost"),
 		}
 	case s.Unacknowledged():
 		return advice.UnacknowledgedSteps()

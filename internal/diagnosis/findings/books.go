@@ -211,10 +211,10 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "clients_left", Title: "clients close while the server still has their requests",
-			Seen:    "Three connections at least, and a fifth of those that are not idle, are in CLOSE_WAIT for half a second and longer, in two readings, while threads are free: Tomcat closes an idle connection as soon as its client's FIN comes, so these have a request in service, with a thread or asynchronously. Streams are left out. A client that ends its own side alone to read its answer looks the same: that they have closed shows in a close_notify (TLS), a part of their answers that came before, others that had no answer, or ten seconds of it.",
-			Clients: "A read timeout: their patience is shorter than the request takes. The header may have come.",
+			Seen:    "Three connections at least, and a fifth of those that are not idle, are in CLOSE_WAIT for half a second and longer, in two readings, while threads are free: Tomcat closes an idle connection as soon as its client's FIN comes, so these have a request in service, with a thread or asynchronously. Streams are left out. A client that ends its own side alone to read its answer looks the same: that they have closed shows in a close_notify (TLS), a part of their answers that came before, others that had no answer, or ten seconds of it. Long polls that clients end by their own timeout look the same.",
+			Clients: "A read timeout: their patience is shorter than the request takes. The header may have come. Of a long poll that they begin again: nothing, but for what was sent to the one that they had ended.",
 			Check:   "`ss -tn state close-wait 'sport = :PORT'`; `jstack PID`: where the requests' threads stand; the clients' timeout.",
-			Change:  "What the handlers wait for, with a timeout below the clients'; a timeout of asynchronous requests; or the clients' timeout.",
+			Change:  "What the handlers wait for, with a timeout below the clients'; a timeout of asynchronous requests; long polls: an answer before the clients' timeout; or the clients' timeout.",
 			Vain:    "More threads or connections.",
 		},
 		{

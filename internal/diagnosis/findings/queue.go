@@ -73,7 +73,7 @@ func leftInside(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	add("clients_left", model.SeverityWarning, phrase.Capital(words.LeftInside(s))+".",
-		"Their timeout is shorter than their requests take. Find what the handlers wait for (--thread-dump as its user and group, or jstack PID), and bound that below the clients' timeout. Asynchronous requests need a timeout of their own: the server does not see that their clients have closed. More threads or connections do not help.")
+		"Their timeout is shorter than their requests take. Find what the handlers wait for (--thread-dump as its user and group, or jstack PID), and bound that below the clients' timeout. Asynchronous requests need a timeout of their own: the server does not see that their clients have closed. Long polls that clients end by themselves, and begin again, look the same: have the server answer them before the clients' timeout, or what it sends to those that have left is lost. More threads or connections do not help.")
 }
 
 // unheard says that something takes what connected clients send.
