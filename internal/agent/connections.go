@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/tcpdiag/tcpdiag/internal/shares"
 )
 
@@ -92,7 +90,7 @@ func (l *boundedListener) dismiss() {
 // opens reports whether another connection of a client is to be looked at: what one address can
 // open by the thousand costs others the processor, whatever is sent.
 func (l *boundedListener) opens(client string) bool {
-	if l.intake.of(client).AllowN(time.Now(), connectionCost) {
+	if l.intake.of(client).whole.AllowN(time.Now(), connectionCost) {
 		return true
 	}
 	l.mu.Lock()
@@ -163,7 +161,7 @@ type boundedConn struct {
 	net.Conn
 	listener *boundedListener
 	client   string
-	intake   *rate.Limiter
+	intake   *portion
 	received int // by the one goroutine that reads
 
 	closing sync.Once
@@ -202,7 +200,7 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 	}
 	c.received = min(c.received+n, 2*intakeFree)
 	if free {
-		c.intake.AllowN(time.Now(), cost)
+		c.intake.whole.AllowN(time.Now(), cost)
 		return n, err
 	}
 	if !c.listener.intake.wait(c.intake, c.client, cost, c.closed) {

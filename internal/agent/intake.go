@@ -25,54 +25,80 @@ const (
 	connectionCost = 512
 	// intakeFree is how much of a connection passes at once whatever its client's others have sent: a probe.
 	intakeFree = 256
+	// intakeOfAll is how many bytes a second are read of all clients together, intakeOfAllBurst how many at once, but for the little
+	// that each has besides: many addresses would have the processor to themselves, too. It is two scrapes by TLS a second, or a page.
+	intakeOfAll      = 512 << 10
+	intakeOfAllBurst = 512 << 10
+	littleRate       = 16 << 10
+	littleBurst      = 32 << 10
 	// maxIntakeWait is how long a connection waits at most to be read; beyond it is closed.
 	maxIntakeWait = 2 * time.Second
 	maxIntakes    = 1024
 )
 
-// intake bounds how fast each client is read, over all its connections.
+// intake bounds how fast clients are read: each over all its connections, and all of them.
 type intake struct {
 	share *shares.Resource
+	all   *rate.Limiter
 
 	mu      sync.Mutex
-	clients map[string]*rate.Limiter
-	rest    *rate.Limiter // of the clients beyond maxIntakes, together
+	clients map[string]*portion
+	rest    *portion // of the clients beyond maxIntakes, together
 	swept   time.Time
 }
 
+// portion is a client's: the whole, and the little for which it waits for nobody else.
+type portion struct{ whole, little *rate.Limiter }
+
 func newIntake(share *shares.Resource) *intake {
-	return &intake{share: share, clients: make(map[string]*rate.Limiter), rest: rate.NewLimiter(intakeRate, intakeBurst)}
+	return &intake{share: share, all: rate.NewLimiter(intakeOfAll, intakeOfAllBurst), clients: make(map[string]*portion), rest: newPortion()}
+}
+
+func newPortion() *portion {
+	return &portion{rate.NewLimiter(intakeRate, intakeBurst), rate.NewLimiter(littleRate, littleBurst)}
 }
 
 // of is a client's own. One that has not been used lately is as a new one, and goes when others come.
-func (i *intake) of(client string) *rate.Limiter {
+func (i *intake) of(client string) *portion {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if l := i.clients[client]; l != nil {
-		return l
+	if p := i.clients[client]; p != nil {
+		return p
 	}
 	if now := time.Now(); len(i.clients) >= maxIntakes && now.Sub(i.swept) >= time.Second {
 		i.swept = now
-		maps.DeleteFunc(i.clients, func(_ string, l *rate.Limiter) bool { return l.Tokens() >= intakeBurst })
+		maps.DeleteFunc(i.clients, func(_ string, p *portion) bool {
+			return p.whole.Tokens() >= intakeBurst && p.little.Tokens() >= littleBurst
+		})
 	}
 	if len(i.clients) >= maxIntakes {
 		return i.rest
 	}
-	l := rate.NewLimiter(intakeRate, intakeBurst)
-	i.clients[client] = l
-	return l
+	p := newPortion()
+	i.clients[client] = p
+	return p
+}
+
+// reserve has both limiters of who has had more than a little of late.
+func (i *intake) reserve(p *portion, n int) (delay time.Duration, cancel func()) {
+	now := time.Now()
+	whole := p.whole.ReserveN(now, n)
+	if p.little.AllowN(now, n) {
+		return whole.DelayFrom(now), whole.Cancel
+	}
+	all := i.all.ReserveN(now, n)
+	return max(whole.DelayFrom(now), all.DelayFrom(now)), func() { whole.Cancel(); all.Cancel() }
 }
 
 // wait keeps n bytes that were read of a client from being worked on until it is their time; false
 // where the connection was closed meanwhile, or is to be.
-func (i *intake) wait(l *rate.Limiter, client string, n int, closed <-chan struct{}) bool {
-	r := l.ReserveN(time.Now(), min(n, intakeBurst))
-	delay := r.Delay()
+func (i *intake) wait(p *portion, client string, n int, closed <-chan struct{}) bool {
+	delay, cancel := i.reserve(p, min(n, intakeBurst))
 	if delay == 0 {
 		return true
 	}
 	if delay > maxIntakeWait {
-		r.Cancel()
+		cancel()
 		i.share.Refused(client)
 		return false
 	}

@@ -67,12 +67,46 @@ func TestIntakeOfClosed(t *testing.T) {
 	})
 }
 
+// However many addresses one has, all of them are read at a rate, and who asks for little waits for none of them.
+func TestIntakeOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIntake(testLedger().Resource("intake"))
+		const clients, seconds, scrape = 40, 20, 5 << 10
+		closed := make(chan struct{})
+		end := time.Now().Add(seconds * time.Second)
+		var read atomic.Int64
+		for n := range clients {
+			client := fmt.Sprint(n)
+			for range 5 { // connections
+				go func() {
+					for time.Now().Before(end) {
+						if i.wait(i.of(client), client, 4<<10, closed) {
+							read.Add(4 << 10)
+						}
+						time.Sleep(10 * time.Millisecond)
+					}
+				}()
+			}
+		}
+		for n := 0; time.Now().Before(end); n++ {
+			begin := time.Now()
+			require.True(t, i.wait(i.of("friend"), "friend", scrape, closed))
+			require.Zero(t, time.Since(begin), "scrape %d", n)
+			time.Sleep(2 * time.Second)
+		}
+		most := intakeOfAllBurst + clients*littleBurst + seconds*(intakeOfAll+clients*littleRate)
+		require.Less(t, int(read.Load()), most+most/20)
+		require.Greater(t, int(read.Load()), most/2)
+		time.Sleep(10 * time.Second)
+	})
+}
+
 // However many clients come, what is remembered of them is bounded, and given back.
 func TestIntakeByChurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newIntake(testLedger().Resource("intake"))
 		for n := range 3 * maxIntakes {
-			i.of(fmt.Sprint(n)).AllowN(time.Now(), 100)
+			i.of(fmt.Sprint(n)).whole.AllowN(time.Now(), 100)
 			require.LessOrEqual(t, len(i.clients), maxIntakes)
 		}
 		require.Same(t, i.rest, i.of("another"), "beyond that they share one")
@@ -91,7 +125,7 @@ func TestIntakeOfHandshakes(t *testing.T) {
 	go func() { _, _ = client.Write([]byte("hello")) }()
 	_, err := b.Read(make([]byte, 100))
 	require.NoError(t, err)
-	require.Less(t, b.intake.Tokens(), float64(intakeBurst-handshakeCost+1000))
+	require.Less(t, b.intake.whole.Tokens(), float64(intakeBurst-handshakeCost+1000))
 	require.NoError(t, b.Close())
 }
 
@@ -109,6 +143,6 @@ func TestConnectionsAtARate(t *testing.T) {
 	}
 	require.Less(t, taken, 2*intakeBurst/connectionCost)
 	require.True(t, l.opens(clientOf(from(2))))
-	l.intake.of("10.0.0.3").AllowN(time.Now(), intakeBurst)
+	l.intake.of("10.0.0.3").whole.AllowN(time.Now(), intakeBurst)
 	require.True(t, l.opens(clientOf(from(3))), "it has none")
 }

@@ -61,7 +61,7 @@ func TestLongPings(t *testing.T) {
 		for i := range 200 {
 			go s.ping(ctx, from[1+i%40], &opened)
 		}
-		asked, answered := s.friendAsks(ctx, from[0], friendly{last: last, least: 1, every: 100 * time.Millisecond})
+		asked, answered := s.friendAsks(ctx, from[0], friendly{last: last, least: 1, every: 500 * time.Millisecond})
 		cancel()
 		part := 0.99
 		if !everything() { // signatures take their time beside whatever else the machine does
