@@ -84,6 +84,8 @@ type RunClients struct {
 	HalfOpen  uint64  `json:"half_open"`
 	Undecided uint64  `json:"undecided"`
 	Open      uint64  `json:"open,omitempty"` // not settled at the end
+	// Proxies are the addresses, three at most, that four of five of them came from: connections of theirs. Absent where they were more.
+	Proxies int `json:"proxies,omitempty"`
 }
 
 // NoneLost reports whether it is known of all that they got in, and of none that an answer did not come.
@@ -227,7 +229,7 @@ func newRunListener(r *loadtest.Result) RunListener {
 	}
 	out.InForce, out.FirstByte = newRunInForce(l), newRunLatency(r.Course, r.Latency())
 	if r.Clients != nil {
-		out.Clients = newRunClients(r.Clients)
+		out.Clients = newRunClients(r.Clients, r.Proxies)
 	}
 	if f := r.First; f != nil {
 		out.FirstLimit = &RunLimit{string(f.Cause), f.At.Seconds(), f.Rate}
@@ -245,10 +247,10 @@ func newRunListener(r *loadtest.Result) RunListener {
 	return out
 }
 
-func newRunClients(c *loadtest.Clients) *RunClients {
+func newRunClients(c *loadtest.Clients, proxies int) *RunClients {
 	o := &c.Outcomes
 	out := &RunClients{
-		Offered: c.Offered, Served: c.Served, TurnedAway: c.TurnedAway, Open: c.Open,
+		Offered: c.Offered, Served: c.Served, TurnedAway: c.TurnedAway, Open: c.Open, Proxies: proxies,
 		GaveUp: o[model.ClientGaveUp], Stalled: o[model.ClientStalled], Refused: o[model.ClientRefused], Reset: o[model.ClientReset],
 		Delayed: o[model.ClientDelayed], HalfOpen: o[model.ClientHalfOpen], Undecided: o[model.ClientUndecided],
 	}

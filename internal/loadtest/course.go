@@ -66,6 +66,8 @@ type Course struct {
 	Points []Point       // the oldest first, without gaps where snapshots came in time
 
 	Latest model.Listener // as last seen while it listened, for its names and settings
+	// Proxies is how many addresses, three at most, nearly all clients came from when some came last; 0: they were more.
+	Proxies int
 	// Down is for how long nothing listened on its port.
 	Down   time.Duration
 	down   time.Duration  // since when, of the run; unknown while something listens
@@ -180,6 +182,9 @@ func (c *Course) observe(r *Recorder, s *model.Snapshot, l *model.Listener) {
 			p.Latency = latencyOf(&ended.Responses)
 			c.bounds = now.clients.Responses.Bounds
 		}
+	}
+	if lost := l.Losses; lost != nil && lost.Clients != nil && p.Offered+p.TurnedAway > 0 {
+		c.Proxies = len(lost.Clients.Proxies)
 	}
 	p.LetIn = sub(now.passiveOpens, c.latest.passiveOpens)
 	p.Dropped = c.dropped(now.dropped)

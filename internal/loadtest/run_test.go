@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/plan"
@@ -132,6 +133,22 @@ func TestChecksAreNotOffered(t *testing.T) {
 	require.EqualValues(t, 440, sum)
 	require.InDelta(t, 40, r.Knee.Rate, 2)
 	require.Contains(t, runreport.Line(r.Course, 10*time.Second), "440 clients, 0 turned away")
+}
+
+// What comes from few addresses are their connections, as on the screen and in alerts, be it that nobody came for the last minute.
+func TestConnectionsOfFewAddresses(t *testing.T) {
+	s := begin()
+	s.seconds(6, 40, 4)
+	require.Contains(t, runreport.Line(s.result(t).Course, 6*time.Second), "240 clients, 0 turned away")
+	s.listener.Losses.Clients.Proxies = []model.ClientSource{{Clients: 150}, {Clients: 60}}
+	s.overloaded(40, 60)
+	s.listener.Losses.Clients.Proxies, s.listener.Verdict = nil, model.Verdict{}
+	s.second(0, 0)
+	r := s.result(t)
+	require.Contains(t, runreport.Line(r.Course, 8*time.Second), "340 connections, 60 turned away")
+	l := &api.NewRun(s.recorder, []*loadtest.Result{r}).Listeners[0]
+	require.Equal(t, 2, l.Clients.Proxies)
+	require.Equal(t, "60 of 340 connections got no answer: 60 gave up connecting.", runreport.What(l))
 }
 
 func TestResultOfAnOverload(t *testing.T) {

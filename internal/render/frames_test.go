@@ -198,5 +198,18 @@ func TestFramesEnd(t *testing.T) {
 	require.Contains(t, b.String(), "Since the start: 1,000 packets dropped, about 3 requests abandoned, 1 queued connection reset, the\n  accept queue full for 4.2 s.")
 	require.Contains(t, b.String(), "1 listener was ok all the time.")
 	require.NotContains(t, b.String(), "9000")
+
+	turned := &model.ClientTotals{}
+	turned.Outcomes[model.ClientGaveUp], turned.Outcomes[model.ClientDelayed] = 400, 1
+	last.Clients = turned
+	b.Reset()
+	require.NoError(t, framesOf(100, 40, looks...).End(&b))
+	require.Contains(t, b.String(), "Since the start: 400 clients turned away, 1 client let in late, ")
+	for _, look := range looks {
+		look.Listeners[0].Losses.Clients = &model.Clients{Proxies: []model.ClientSource{{Clients: 500}}}
+	}
+	b.Reset()
+	require.NoError(t, framesOf(100, 40, looks...).End(&b))
+	require.Contains(t, b.String(), "Since the start: 400 connections turned away, 1 connection let in late, ")
 	require.Error(t, framesOf(100, 40, looks...).End(failing{io.ErrShortWrite}))
 }

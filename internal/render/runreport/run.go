@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/loadtest"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
@@ -31,7 +32,8 @@ func Line(c *loadtest.Course, since time.Duration) string {
 	}
 	switch {
 	case offered > 0:
-		parts = append(parts, phrase.Count(offered, "client")+", "+phrase.Number(away)+" turned away")
+		noun, _ := diagnosis.Callers(c.Proxies)
+		parts = append(parts, phrase.Count(offered, noun)+", "+phrase.Number(away)+" turned away")
 	case dropped > 0:
 		parts = append(parts, phrase.Count(dropped, "packet")+" dropped")
 	}
@@ -165,7 +167,7 @@ func What(l *api.RunListener) string {
 	case c != nil && c.Refused == c.Offered:
 		return fmt.Sprintf("Nothing listened: %s %s refused.", runAll(c), phrase.Verb(c.Refused, "was", "were"))
 	case c != nil:
-		return fmt.Sprintf("%s of %s got no answer: %s%s.%s%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, "client"), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c), runDown(l))
+		return fmt.Sprintf("%s of %s got no answer: %s%s.%s%s", phrase.Number(c.TurnedAway), phrase.Count(c.Offered, runNoun(c)), strings.Join(runEnds(c), ", "), runOpen(c), runChecks(c), runDown(l))
 	case l.DroppedPackets > 0:
 		return fmt.Sprintf("%s of clients %s dropped; %s. How many clients that were is not known without CAP_NET_RAW.",
 			phrase.Count(l.DroppedPackets, "packet"), phrase.Verb(l.DroppedPackets, "was", "were"), runMade(l))
@@ -179,16 +181,22 @@ func runMade(l *api.RunListener) string {
 	return phrase.Count(l.Connections, "connection") + phrase.Verb(l.Connections, " was made", " were made")
 }
 
+// runNoun is what its clients are called.
+func runNoun(c *api.RunClients) string {
+	noun, _ := diagnosis.Callers(c.Proxies)
+	return noun
+}
+
 func runAll(c *api.RunClients) string {
 	switch {
 	case c.Served < c.Offered || c.Unknown() > 0:
-		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, "client")
+		return phrase.Number(c.Served) + " of " + phrase.Count(c.Offered, runNoun(c))
 	case mayHaveGivenUp(c):
-		return phrase.Count(c.Offered, "client")
+		return phrase.Count(c.Offered, runNoun(c))
 	case c.Offered == 1:
 		return "the one client"
 	}
-	return "all " + phrase.Count(c.Offered, "client")
+	return "all " + phrase.Count(c.Offered, runNoun(c))
 }
 
 // runChecks are those that asked nothing, and are not among the clients offered: checks of the port, and those that had given up before

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 	"github.com/tcpdiag/tcpdiag/internal/render"
@@ -55,12 +56,16 @@ func (t *track) sum() string {
 	total := &t.totals
 	var parts []string
 	if total.Clients != nil {
-		clients := model.Clients{ClientTotals: *total.Clients}
+		clients, proxies := model.Clients{ClientTotals: *total.Clients}, 0
+		if worst := t.worst.Losses; worst != nil && worst.Clients != nil { // as its sentence calls them
+			proxies = len(worst.Clients.Proxies)
+		}
+		noun, _ := diagnosis.Callers(proxies)
 		if n := clients.TurnedAway(); n > 0 {
-			parts = append(parts, phrase.Plural(n, "client", "clients")+" turned away")
+			parts = append(parts, phrase.Count(n, noun)+" turned away")
 		}
 		if n := clients.Outcomes[model.ClientDelayed]; n > 0 {
-			parts = append(parts, phrase.Plural(n, "client", "clients")+" let in late")
+			parts = append(parts, phrase.Count(n, noun)+" let in late")
 		}
 	}
 	parts = append(parts, phrase.Plural(t.dropped, "packet", "packets")+" dropped")
