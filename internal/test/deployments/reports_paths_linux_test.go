@@ -129,6 +129,7 @@ func ofPaths() []report {
 			c.Row.Truth += "; with keep-alive-timeout=1s all are answered"
 		}},
 		{"C", "https://github.com/kubernetes/kubernetes/issues/76699", "a network that loses every fourth packet: connecting takes a second or three, some clients give up", func(c *rig.Case) {
+			c.Needs("nft")
 			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
 			far(c, "")
@@ -160,6 +161,7 @@ func ofPaths() []report {
 // is of none.
 func router(c *rig.Case, seconds int) {
 	c.Helper()
+	c.Needs("nft")
 	far(c, "")
 	c.Do("ip", "netns", "add", "path")
 	c.AtEnd(func() { _ = exec.Command("ip", "netns", "delete", "path").Run() })
