@@ -16,6 +16,9 @@ type Process struct {
 	Stopped          bool    `json:"stopped,omitempty"`
 	Frozen           bool    `json:"frozen,omitempty"`       // with its cgroup, as docker pause does
 	Dumping          bool    `json:"dumping_core,omitempty"` // it has crashed, and its core dump is written
+	Children         int     `json:"children,omitempty"`     // processes of the same program that it has started: workers
+	StoppedChildren  int     `json:"stopped_children,omitempty"`
+	StoppedChild     int     `json:"stopped_child,omitempty"` // the pid of the first of these
 	Container        string  `json:"container,omitempty"`
 	PodUID           string  `json:"pod_uid,omitempty"`
 	MemoryLimitBytes *uint64 `json:"memory_limit_bytes,omitempty"`
@@ -83,14 +86,15 @@ func newProcess(l *model.Listener) *Process {
 		return nil
 	}
 	out := &Process{
-		PID:              p.PID,
-		Comm:             p.Comm,
-		OpenFiles:        p.OpenFiles,
-		OpenFilesLimit:   p.OpenFilesLimit,
-		Threads:          p.Threads,
-		Stopped:          p.Stopped,
-		Frozen:           p.Frozen,
-		Dumping:          p.Dumping,
+		PID:            p.PID,
+		Comm:           p.Comm,
+		OpenFiles:      p.OpenFiles,
+		OpenFilesLimit: p.OpenFilesLimit,
+		Threads:        p.Threads,
+		Stopped:        p.Stopped,
+		Frozen:         p.Frozen,
+		Dumping:        p.Dumping,
+		Children:       p.Children, StoppedChildren: p.StoppedChildren, StoppedChild: p.StoppedChild,
 		Container:        p.Container,
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,

@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -49,6 +50,19 @@ func subscription(n int) model.Peer {
 	}
 }
 
+// at is where else it is.
+func at(address string) func(*model.Peer) {
+	return func(p *model.Peer) { p.Address, p.Name = netip.MustParseAddrPort(address), "" }
+}
+
+// cluster are the hosts of one, each with one connection of a pool.
+func cluster(hosts int) (out []model.Peer) {
+	for i := range hosts {
+		out = append(out, database(1, at(fmt.Sprintf("10.0.3.%d:9042", i+1))))
+	}
+	return out
+}
+
 // usedUp is a server whose threads all have a request, with requests behind them.
 func usedUp(n int, peers ...model.Peer) look {
 	return tomcat(n, 8192, 100).pool(n).inService(n).waiting(40).do(func(l *model.Listener) {
@@ -81,6 +95,11 @@ func scenariosDownstream() []scenario {
 		both("G1 a pool of 15: five are short of one", peers(database(15, hikari(15))), pool, nil, nil),
 		both("G1 a pool of 3 that nobody configured", peers(database(3)), pool, nil, nil),
 		both("G1 the same, never seen at rest: it may be a subscription", peers(database(3, notAtRest)), threads, []string{possiblyPool}, nil),
+		both("M a pool of three connections, each to another host of a cluster", cluster(3), pool, nil, []string{possiblyPool}),
+		both("M the same, and the threads were seen there", cluster(3), pool, nil, []string{possiblyPool}).working(1, 0),
+		both("M two pools of which each may be short", peers(database(3, unnamed), database(2, at("10.0.3.8:6379"))), threads, []string{possiblyPool}, nil),
+		both("M a pool beside a peer for which few threads wait", peers(database(3, unnamed), database(1, at("10.0.3.8:6379"))), pool, nil, []string{possiblyPool}),
+		both("M a slow cluster: each thread has a connection of its own", peers(database(7, at("10.0.3.1:9042")), database(7, at("10.0.3.2:9042")), database(6, at("10.0.3.3:9042"))), downstream, nil, nil),
 		both("G2 each thread has a connection of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}),
 		both("G2 never seen at rest", peers(database(20, notAtRest)), threads, []string{possiblyPeer}, nil),
 		both("G2 never seen at rest, but the threads are seen there", peers(database(20, notAtRest, func(p *model.Peer) { p.Workers = new(20) })), downstream, nil, nil),
@@ -163,6 +182,20 @@ func TestAPoolBehindVirtualThreads(t *testing.T) {
 	require.Equal(t, model.StatusOK, judged(60, database(3, hikari(10))).Status, "it has room")
 	require.Equal(t, model.StatusOK, judged(4, database(3, hikari(3))).Status, "most requests have a connection")
 	require.Equal(t, model.StatusOK, judged(60, database(3)).Status, "nothing is known of a pool")
+}
+
+// A pool of connections to a cluster is none of a single host's: all are named.
+func TestAPoolOfACluster(t *testing.T) {
+	judged := func(hosts int) model.Verdict {
+		now := usedUp(20, cluster(hosts)...)
+		return Judge(scenario{now: now, before: now}.evidence(), reading.DefaultThresholds())
+	}
+	v := judged(3)
+	require.Equal(t, "All 20 threads are busy: 3 wait for 10.0.3.1:9042, 10.0.3.2:9042 and 10.0.3.3:9042, the oldest for 4.9 s, "+
+		"17 wait for one of their 3 connections; 40 requests wait for a thread, the accept queue is empty and nothing is lost yet.", v.Summary)
+	require.Equal(t, "the pool of connections to 10.0.3.1:9042, 10.0.3.2:9042 and 10.0.3.3:9042", v.Answer.Do[1].Setting)
+	require.Contains(t, judged(9).Summary, "10.0.3.1:9042, 10.0.3.2:9042, 10.0.3.3:9042, 10.0.3.4:9042 and 5 other hosts")
+	require.Contains(t, judged(1).Summary, "1 waits for 10.0.3.1:9042, the oldest for 4.9 s, 19 wait for one of its 1 connection")
 }
 
 // More threads are never advised where they would only wait, or may.

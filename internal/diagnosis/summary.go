@@ -226,6 +226,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
+	case j.s.SilentPeer() != nil && j.whoWaits() == "":
+		s = phrase.Capital(words.SilentPeer(j.s))
 	case j.s.LeftInside():
 		s = phrase.Capital(words.LeftInside(j.s))
 	case j.s.Losses().AbandonedRequests > 0:
@@ -241,6 +243,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.TLSEnded(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
+	case j.s.WorkerStands():
+		s = "Nothing is lost; " + words.StoppedWorkers(j.s)
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():

@@ -44,7 +44,7 @@ const (
 func scenarios() []scenario {
 	var out []scenario
 	for _, group := range [][]scenario{
-		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(), scenariosClaims(), scenariosNetwork(),
+		scenariosMVC(), scenariosSelfCall(), scenariosMainSettings(), scenariosVirtual(), scenariosThreads(), scenariosConfused(), scenariosStalls(), scenariosUnknown(), scenariosDownstream(), scenariosClaims(), scenariosNetwork(), scenariosUnread(),
 	} {
 		out = append(out, group...)
 	}

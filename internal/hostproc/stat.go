@@ -13,6 +13,7 @@ type Stat struct {
 	StartTime uint64 // in ticks of UserHZ since boot (field 22)
 	Threads   int    // field 20
 	Exited    bool   // a zombie: it has no descriptors
+	Stopped   bool   // SIGSTOP or a debugger halts it
 }
 
 // Fields of stat after the name in parentheses, which is field 2.
@@ -50,6 +51,6 @@ func parseStat(data []byte) (Stat, error) {
 	state := fields[0][0]
 	return Stat{
 		Comm: string(data[open+1 : end]), StartTime: start, Threads: threads,
-		Exited: state == 'Z' || state == 'X',
+		Exited: state == 'Z' || state == 'X', Stopped: state == 'T' || state == 't',
 	}, nil
 }

@@ -56,6 +56,22 @@ func (fs FS) StatusLine(pid int, key string) ([]byte, error) {
 	return bytes.TrimSpace(line), nil
 }
 
+// Children are processes that the main thread of another has started and that have not ended (CONFIG_PROC_CHILDREN), some hundreds at
+// most.
+func (fs FS) Children(pid int) ([]int, error) {
+	data, err := procfile.Read(fs.Path(pid, "task", strconv.Itoa(pid), "children"), make([]byte, smallFile))
+	if err != nil {
+		return nil, fs.Wrap(pid, "children", err)
+	}
+	var out []int
+	for _, word := range bytes.Fields(data[:bytes.LastIndexByte(data, ' ')+1]) { // the last may be cut off
+		if n, ok := procfile.Decimal(word); ok {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
 // Hidden says that processes of other users cannot be listed: everybody sees
 // pid 1 unless proc is mounted with hidepid.
 func (fs FS) Hidden() bool {

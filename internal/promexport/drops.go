@@ -101,7 +101,7 @@ func canOccur(cause model.Cause, l *model.Listener) bool {
 	case model.CauseOpenFiles:
 		return p != nil && p.OpenFiles != nil && p.OpenFilesLimit != nil
 	case model.CauseJVMPause:
-		return p != nil && (isJVM(p, k) || p.Stopped || p.Frozen || p.Dumping)
+		return p != nil && (isJVM(p, k) || p.Stopped || p.Frozen || p.Dumping || p.StoppedChildren > 0)
 	case model.CauseCPUThrottled:
 		return p != nil && p.CPUThrottled != nil
 	case model.CauseCPUSaturated:

@@ -6,6 +6,17 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
+// Continue is the command that lets a stopped process, or its stopped worker processes, go on.
+func Continue(p *model.Process) string {
+	switch {
+	case p.Stopped || p.StoppedChildren == 0:
+		return phrase.Sprintf("kill -CONT %v", p.PID)
+	case p.StoppedChildren == 1:
+		return phrase.Sprintf("kill -CONT %v", p.StoppedChild)
+	}
+	return phrase.Sprintf("pkill -CONT -P %v", p.PID)
+}
+
 // CrashedSteps are what to do about a process whose core dump is being written.
 func CrashedSteps(s *symptoms.Symptoms) []model.Step {
 	return []model.Step{

@@ -14,12 +14,20 @@ func ThreadsInVain(s *symptoms.Symptoms) string {
 		return phrase.Sprintf("More threads would not help: they would wait for one of the same %s, and %s.",
 			phrase.Count(w.Peer.Connections, "connection"), Carries(s, w.Peer.Connections))
 	}
-	text := phrase.Sprintf("More threads only move the wait to %s", words.PeerName(w.Peer))
+	text := phrase.Sprintf("More threads only move the wait to %s", words.WaitPeer(s))
 	if t, ok := w.AnswerTime(); ok && !w.Shared() && w.Peer.Connecting <= w.Peer.InFlight {
 		return text + phrase.Sprintf(": at about %s an answer it takes %s at a time to serve %s a second, and it is served faster only if it answers more at a time just as fast.",
 			phrase.Seconds(t), phrase.Count(w.There, "request"), phrase.Decimal(float64(w.There)/t.Seconds()))
 	}
 	return text + "."
+}
+
+// SilentPeerSteps are what to do about a peer that answers no connect.
+func SilentPeerSteps(s *symptoms.Symptoms) []model.Step {
+	return []model.Step{
+		Action(phrase.Sprintf("Find out why no connection to %s is answered: down, its own accept queue full, or a firewall", words.PeerName(s.SilentPeer()))),
+		Action("Set a connect timeout on the client, below that of the callers here"),
+	}
 }
 
 // Carries is what that many connections carry, by Little's law.

@@ -1,8 +1,6 @@
 package advice
 
 import (
-	"fmt"
-
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
@@ -21,7 +19,7 @@ func PauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	case s.Either(reading.Stopped) && s.Now.Process != nil:
 		return []model.Step{
 			Action("Find out who stopped it: SIGSTOP, a debugger, a shell's job control"),
-			withoutPause("Let it go on", phrase.Sprintf("kill -CONT %v", s.Now.Process.PID)),
+			withoutPause("Let it go on", Continue(s.Now.Process)),
 		}, limits
 	}
 	if s.PausedOtherwise() {
@@ -53,8 +51,8 @@ func Pause(s *symptoms.Symptoms) string {
 	if reading.Stopped(s.Now) && s.Now.Process.Frozen {
 		return "Find out who froze it: docker pause, systemctl freeze, a checkpoint; \"docker unpause\" or \"systemctl thaw\" lets it go on. No limit of Tomcat's has a part in this."
 	}
-	if s.Either(reading.Stopped) && s.Now.Process != nil {
-		return fmt.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"kill -CONT %d\" lets it go on. No limit of Tomcat's has a part in this.", s.Now.Process.PID)
+	if (s.Either(reading.Stopped) || reading.WorkerStopped(s.Now)) && s.Now.Process != nil {
+		return phrase.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"%s\" lets it go on. No limit of Tomcat's has a part in this.", Continue(s.Now.Process))
 	}
 	if s.PausedOtherwise() {
 		return "Look at -Xlog:safepoint: it names what the JVM stands still for (histograms or dumps of the heap, thread dumps, an agent), and how long its threads take to stop; -XX:+SafepointTimeout names a thread that takes long. A larger heap or another collector would not help, nor more threads or connections."

@@ -69,7 +69,7 @@ func BeforeThreads(s *symptoms.Symptoms, v model.Verdict) []model.Step {
 	}
 	switch {
 	case s.Waits.Possible != model.CauseNone:
-		return []model.Step{Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.PeerName(s.Waits.Peer)))}
+		return []model.Step{Action(phrase.Sprintf("Look at %s: the threads may wait for it", words.WaitPeer(s)))}
 	case s.Paused():
 		return []model.Step{Action("See why the JVM stands still so often (-Xlog:gc,safepoint)")}
 	case s.CPUShortBeside(v.Cause):

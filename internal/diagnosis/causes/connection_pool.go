@@ -39,9 +39,9 @@ func connectionPool() Cause {
 
 func poolSteps(s *symptoms.Symptoms) []model.Step {
 	w := &s.Waits
-	peer := words.PeerName(w.Peer)
+	peer := words.WaitPeer(s)
 	step := model.Step{
-		Text:    phrase.Sprintf("Raise the pool if %s answers more at a time as fast", peer),
+		Text:    phrase.Sprintf("Raise the pool if %s more at a time as fast", words.Answers(s)),
 		Setting: "the pool of connections to " + peer, From: strconv.Itoa(w.Peer.Connections),
 	}
 	if p := w.Peer.Pool; p != nil {
@@ -58,16 +58,16 @@ func poolSteps(s *symptoms.Symptoms) []model.Step {
 func advisePool(s *symptoms.Symptoms) string {
 	w := &s.Waits
 	to := w.There + w.Without()
-	name, from := "the pool of connections to "+words.PeerName(w.Peer), w.Peer.Connections
+	name, from := "the pool of connections to "+words.WaitPeer(s), w.Peer.Connections
 	if p := w.Peer.Pool; p != nil {
 		name, from = p.Setting, p.Size.Value
 	}
 	if w.Virtual {
-		return phrase.Sprintf("Raise %s from %d if %s answers more at a time as fast: %s. Or shorten what is asked there: the other requests wait for one of its connections.",
-			name, from, words.PeerName(w.Peer), advice.Carries(s, from))
+		return phrase.Sprintf("Raise %s from %d if %s more at a time as fast: %s. Or shorten what is asked there: the other requests wait for one of its connections.",
+			name, from, words.Answers(s), advice.Carries(s, from))
 	}
 	return phrase.Sentences(
-		phrase.Sprintf("Raise %s from %d to %d, one connection for each of the threads that want one: %s, %d carry up to %s times as many if %s answers %d at a time as fast as %d. Or shorten what is asked there.",
-			name, from, to, advice.Carries(s, from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), words.PeerName(w.Peer), to, from),
+		phrase.Sprintf("Raise %s from %d to %d, one connection for each of the threads that want one: %s, %d carry up to %s times as many if %s %d at a time as fast as %d. Or shorten what is asked there.",
+			name, from, to, advice.Carries(s, from), to, phrase.Decimal(float64(to)/float64(max(from, 1))), words.Answers(s), to, from),
 		advice.ThreadsInVain(s))
 }

@@ -21,7 +21,7 @@ func downstreamSlow() Cause {
 		},
 		Advice: func(s *symptoms.Symptoms, _ model.Verdict) string { return adviseDownstream(s) },
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
-			return downstreamSteps(s), "More threads: they only move the wait to " + words.PeerName(s.Waits.Peer) + "."
+			return downstreamSteps(s), "More threads: they only move the wait to " + words.WaitPeer(s) + "."
 		},
 		Book: Runbook{
 			Title:     "the threads wait for one peer",
@@ -35,10 +35,10 @@ func downstreamSlow() Cause {
 }
 
 func downstreamSteps(s *symptoms.Symptoms) []model.Step {
-	peer := words.PeerName(s.Waits.Peer)
+	peer := words.WaitPeer(s)
 	if s.Waits.Peer.Connecting > s.Waits.Peer.InFlight {
 		return []model.Step{
-			advice.Action(phrase.Sprintf("Find out why %s does not answer a connection: down, its own accept queue full, or a firewall", peer)),
+			advice.Action(phrase.Sprintf("Find out why no connection to %s is answered: down, its own accept queue full, or a firewall", peer)),
 			advice.Action("Set a connect timeout on the client, below that of the callers here"),
 		}
 	}
@@ -53,11 +53,11 @@ func adviseDownstream(s *symptoms.Symptoms) string {
 	w := &s.Waits
 	if w.Peer.Connecting > w.Peer.InFlight {
 		return phrase.Sentences(
-			phrase.Sprintf("Find out why %s does not answer a connection: it is down, its own accept queue is full, or a firewall drops the packets.", words.PeerName(w.Peer)),
+			phrase.Sprintf("Find out why no connection to %s is answered: it is down, its own accept queue is full, or a firewall drops the packets.", words.WaitPeer(s)),
 			"Set a connect timeout on the client, so that a thread is not held for longer than its own caller waits.",
 			advice.ThreadsInVain(s))
 	}
 	return phrase.Sentences(
-		phrase.Sprintf("Look at %s: what it is asked, and what it waits for. A timeout on the client, below that of the callers here, frees the threads of those that have given up.", words.PeerName(w.Peer)),
+		phrase.Sprintf("Look at %s: what it is asked, and what it waits for. A timeout on the client, below that of the callers here, frees the threads of those that have given up.", words.WaitPeer(s)),
 		advice.ThreadsInVain(s))
 }

@@ -47,7 +47,7 @@ func jvmPause() Cause {
 		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return advice.PauseSteps(s) },
 		Book: Runbook{
 			Title:     "the process stands still",
-			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it; or it has crashed, and its port is open until its core dump is written (`CoreDumping` of `/proc/PID/status`).",
+			Seen:      "The accept queue rose while the JVM was stopped at a safepoint; or the process is stopped (state T) or frozen with its cgroup (`docker pause`) while clients wait for it, or all its worker processes are (nginx); or it has crashed, and its port is open until its core dump is written (`CoreDumping` of `/proc/PID/status`).",
 			Check:     "`-Xlog:gc,safepoint` shows the pauses.",
 			Change:    "Where collections are not the greater part of it: what asks for the others (`-Xlog:safepoint` names it). Else: a collector with short pauses (ZGC, Shenandoah) or a larger heap removes long ones. For a stopped process: who sent SIGSTOP; `kill -CONT PID`, `docker unpause`. For a crashed one: what it crashed of (`hs_err_pid*.log`, `dmesg`); without core dumps it is gone at once.",
 			Vain:      "More threads or connections: nothing runs in a pause.",

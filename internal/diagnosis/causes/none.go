@@ -98,10 +98,10 @@ func otherServer(s *symptoms.Symptoms) bool {
 	return !reading.IsTomcat(s.Now) && s.Now.Connector != nil && s.Now.Connector.Kind().Name == model.ServerOther().Name
 }
 
-// noJVM: what listens has no JVM that could be asked.
+// noJVM: what listens has no JVM that could be asked, or is not seen at all.
 func noJVM(s *symptoms.Symptoms) bool {
 	p := s.Now.Process
-	return otherServer(s) && p != nil && p.Comm != "" && !model.IsJVM(p.Comm)
+	return p == nil && !reading.IsTomcat(s.Now) || otherServer(s) && p != nil && p.Comm != "" && !model.IsJVM(p.Comm)
 }
 
 // unknownSteps are what to look at where the limit behind a full stage is not known.
@@ -112,6 +112,10 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 			advice.Action("Read the application's log of that time: why it was stopped or started"),
 			advice.Action("Before a restart, take the instance out of the load balancer, and give it back when it answers (a readiness probe by HTTP)"),
 		}
+	case s.WorkerStands():
+		return []model.Step{advice.Command("Let the worker process go on, and find out who stopped it", advice.Continue(s.Now.Process))}
+	case s.SilentPeer() != nil:
+		return advice.SilentPeerSteps(s)
 	case noJVM(s) && (s.OnlyUnanswered() || s.LongUnanswered() || s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return seeOther(s)
 	case s.OnlyUnanswered() || s.LongUnanswered():
@@ -134,7 +138,7 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.TLSSteps(s)
 	case s.Forgotten():
 		return advice.ForgottenSteps(s)
-	case s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s):
+	case !reading.OtherJVM(s.Now) && (s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):
 		return seeOther(s)

@@ -95,9 +95,10 @@ func findingsOfStages() []causes.Runbook {
 			Check: "`connectionCount` and `maxConnections` of the ThreadPool MBean: the limit in force may be lower (set by code, or over JMX). Else the connector is paused, or its acceptor thread is stuck (`jstack PID`) or gets no CPU.",
 		},
 		{
-			Code: "requests_stand", Title: "requests wait in front of free threads",
-			Seen:  "Requests have waited for a second and longer of which no thread has read a byte, though not all threads have one.",
-			Check: "`tcpdiag snapshot --thread-dump`, or `jstack PID`: fewer threads serve this port than it seems, or they get no CPU, or the poller thread is stuck.",
+			Code: "requests_stand", Title: "nobody reads requests",
+			Seen:    "In two readings requests have waited for a second and longer of which nobody has read a byte, and it is not known that all threads are busy. It is said of any server, also of one whose process is not seen.",
+			Clients: "They are connected and get no answer: read timeouts.",
+			Check:   "`tcpdiag snapshot --thread-dump`, or `jstack PID`: fewer threads serve this port than it seems, or they get no CPU, or the poller thread is stuck. Of another server than Tomcat: its own pool of threads or processes is used up, or its event loop is blocked, or a worker process is stopped.",
 		},
 		{
 			Code: "accept_count_changed", Title: "the backlog in force is not the configured one",
@@ -273,8 +274,16 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "process_stopped", Title: "the process was stopped",
-			Seen:   "Beside another cause: the process was stopped or frozen in one of the two snapshots.",
+			Seen:   "Beside another cause: the process was stopped or frozen in one of the two snapshots. Or one of its worker processes is stopped (nginx, servers that fork), and others are not: what it has accepted is not answered.",
 			Change: "See jvm_pause.",
+		},
+		{
+			Code: "backend_silent", Title: "a backend answers no connect",
+			Seen:    "Three connects at least of the process to one peer have had no answer for three seconds and longer (SYN_SENT), as many as a fifth of the requests that it has in hand. Where all threads are busy the cause is `downstream`.",
+			Clients: "Requests that need this peer end in an error, or in the client's own timeout.",
+			Check:   "`ss -tn state syn-sent`; whether the peer runs, listens and has room in its accept queue, and which firewall lies between.",
+			Change:  "A connect timeout in the client library, below the timeout of the callers here.",
+			Vain:    "More threads: they wait there, too.",
 		},
 		{
 			Code: "pids_limit", Title: "no more threads can be started",

@@ -8,6 +8,15 @@ import (
 	"github.com/tcpdiag/tcpdiag/internal/phrase"
 )
 
+// silentPeer says that requests cannot be answered for want of a peer.
+func silentPeer(s *symptoms.Symptoms, add adder) {
+	if s.SilentPeer() == nil {
+		return
+	}
+	add("backend_silent", model.SeverityWarning, phrase.Capital(words.SilentPeer(s))+".",
+		"Find out why: it is down, its own accept queue is full, or a firewall drops the packets. Set a connect timeout on the client, so that a request is not held for longer than its caller waits. More threads would wait there as well.")
+}
+
 // insideFinding: what the threads wait for is in the process itself, which only the
 // JVM can say more of.
 func insideFinding(s *symptoms.Symptoms, add adder) {

@@ -124,16 +124,22 @@ func blockedPoller(s *symptoms.Symptoms, add adder) {
 		"Look at the executor: one that runs what it cannot take in the thread that brings it (CallerRunsPolicy) has the poller serve requests. Let it queue or reject them instead. --thread-dump as its user and group, or jstack PID, shows what the poller does.")
 }
 
-// lastingRequests says that requests wait in front of threads that seem free.
+// lastingRequests says that requests wait in front of threads that seem free, or of a server of which no more is known.
 func lastingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if v.Cause != model.CauseNone || !s.RequestsStand() {
 		return
 	}
 	free := ""
-	if n := s.Now.Connector.PoolThreads; n != nil && !s.AllHaveOne() {
-		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*n, "thread"))
+	if c := s.Now.Connector; c != nil && c.PoolThreads != nil && !s.AllHaveOne() {
+		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*c.PoolThreads, "thread"))
 	}
-	add("requests_stand", model.SeverityWarning,
-		phrase.Capital(words.Waiting(s))+", the first for at least "+phrase.Seconds(s.Now.Connections.Unread)+free+".",
-		"Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck.")
+	advice := "Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck."
+	switch {
+	case reading.IsTomcat(s.Now):
+	case reading.OtherJVM(s.Now):
+		advice = "Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID): those that read have other requests, wait for something, or are none, as where a pool is smaller than what the server takes of it for itself, or a handler blocks the event loop."
+	default:
+		advice = "See what " + reading.ServerName(s.Now) + " is busy with: it takes connections, and reads nothing of these."
+	}
+	add("requests_stand", model.SeverityWarning, phrase.Capital(words.UnreadPhrase(s))+free+".", advice)
 }

@@ -44,6 +44,7 @@ func OfStages(s *symptoms.Symptoms, v model.Verdict, advice func(model.Cause) st
 	processFindings(s, v, add)
 	threadsFinding(s, add)
 	possibleWait(s, add)
+	silentPeer(s, add)
 	insideFinding(s, add)
 	callFinding(s, add)
 	carriersFinding(s, add)
@@ -189,6 +190,9 @@ func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if s.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", advice.Pause(s))
 	}
+	if s.Now.Process != nil && reading.WorkerStopped(s.Now) {
+		add("process_stopped", model.SeverityWarning, phrase.Capital(words.StoppedWorkers(s))+": what it has accepted is not answered.", advice.Pause(s))
+	}
 	pauses := v.Status >= model.StatusWarning && s.Paused() || s.PausedMost() && reading.InHand(s.Now) > 0
 	if pauses && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) {
 		add(string(model.CauseJVMPause), model.SeverityWarning, phrase.Capital(words.Pause(s))+".", advice.Pause(s))
@@ -303,10 +307,13 @@ func possibleWait(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
+	if w.InDoubt {
+		missing = "threads wait for another peer as well, all of whose connections are in use, and which of the two has too few cannot be seen"
+	}
 	if d := reading.DownstreamOf(s.Now); d.ByUser {
 		missing = "whether they are this process's cannot be seen, only that they are its user's"
 	}
 	add("possible_"+string(w.Possible), model.SeverityInfo,
 		words.Join(words.WaitNumbers(s), words.PeerNumbers(s), missing),
-		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", words.PeerName(w.Peer)))
+		phrase.Sprintf("Look at %s before raising threads: if they wait for it, more of them only wait, too. The agent learns what is in flight at rest; as root, or as the process's user, tcpdiag sees which threads wait there; --thread-dump asks the JVM.", words.WaitPeer(s)))
 }

@@ -157,11 +157,14 @@ func Left(l *model.Listener) int {
 	if l == nil || l.Connections == nil {
 		return 0
 	}
-	c := l.Connections
-	if c.Left < leftInsideLeast || 5*c.Left < c.Accepted-c.Phases[model.Idle] {
+	c, n := l.Connections, l.Connections.Left
+	if !IsTomcat(l) { // others may keep a connection that its client has closed, and have nothing of it, or read none for want of threads
+		n -= min(n, c.ClosedIdle+c.Abandoned)
+	}
+	if n < leftInsideLeast || 5*n < c.Accepted-c.Phases[model.Idle] {
 		return 0
 	}
-	return c.Left
+	return n
 }
 
 // leftInsideLeast is of how many of them that is said.

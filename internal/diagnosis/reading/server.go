@@ -31,8 +31,27 @@ func IsTomcat(l *model.Listener) bool {
 func OtherJVM(l *model.Listener) bool { return !IsTomcat(l) && l.Connector.Kind().JVM }
 
 // Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup; or until its core dump is written.
+// Or all its worker processes are.
 func Stopped(l *model.Listener) bool {
-	return l != nil && l.Process != nil && (l.Process.Stopped || l.Process.Frozen || l.Process.Dumping)
+	if l == nil || l.Process == nil {
+		return false
+	}
+	n, of := StoppedWorkers(l)
+	return l.Process.Stopped || l.Process.Frozen || l.Process.Dumping || n > 0 && n == of
+}
+
+// StoppedWorkers are worker processes that are stopped, of how many, where the process that has started them is not.
+func StoppedWorkers(l *model.Listener) (n, of int) {
+	if l == nil || l.Process == nil || l.Process.Stopped || l.Process.Frozen || l.Process.Dumping {
+		return 0, 0
+	}
+	return l.Process.StoppedChildren, l.Process.Children
+}
+
+// WorkerStopped means that one of them is, and others are not.
+func WorkerStopped(l *model.Listener) bool {
+	n, of := StoppedWorkers(l)
+	return n > 0 && n < of
 }
 
 // SpeaksHTTP means that the rules of requests and answers hold on its connections. AJP's ends ping one
@@ -58,6 +77,29 @@ func DownstreamOf(l *model.Listener) *model.Downstream {
 	}
 	return l.Process.Downstream
 }
+
+// SilentPeer is a peer that has not answered several connects of the process for seconds, as many as a fifth of the requests in hand at
+// least; nil where there is none.
+func SilentPeer(l *model.Listener) *model.Peer {
+	d := DownstreamOf(l)
+	if d == nil || d.ByUser {
+		return nil
+	}
+	inHand := InHand(l) + Phase(l, model.Unclassified) + LeftInService(l)
+	for i := range d.Peers {
+		p := &d.Peers[i]
+		if p.Connecting >= silentLeast && p.OldestConnect >= silentFor && inHand > 0 && 5*p.Connecting >= inHand {
+			return p
+		}
+	}
+	return nil
+}
+
+// silentLeast is of how many connects that is said, silentFor for how long: longer than two SYNs that are lost (1 s, then 2 s).
+const (
+	silentLeast = 3
+	silentFor   = 3 * time.Second
+)
 
 // freshWait is how old a reading of the outgoing connections may be.
 const freshWait = 15 * time.Second

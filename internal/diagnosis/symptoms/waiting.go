@@ -18,6 +18,11 @@ func (s *Symptoms) MayBeHalted() bool {
 	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.Hidden(l) && reading.Asked(l) })
 }
 
+// WorkerStands means that one of the worker processes is stopped, and that requests are in hand, some of which may be its.
+func (s *Symptoms) WorkerStands() bool {
+	return s.Both(reading.WorkerStopped) && s.Both(func(l *model.Listener) bool { return reading.QueueWaits(l) || reading.InHand(l) > 0 })
+}
+
 // InLongSafepoint means that the JVM has stood still for a second and longer, and does, while clients wait for it as
 // in front of a process that is halted: also those whose requests threads have in hand.
 func (s *Symptoms) InLongSafepoint() bool {
@@ -82,25 +87,25 @@ const leftLeast = 3
 func (s *Symptoms) LeftInside() bool {
 	p := s.Now.Process
 	still := p != nil && p.InSafepoint != nil || reading.Stopped(s.Now) || s.PausedMost() || reading.WithoutPoller(s.Now) || reading.PollerBlocked(s.Now)
-	return !still && !s.ThreadsFull && !s.ExecutorFull && reading.IsTomcat(s.Now) && s.Both(func(l *model.Listener) bool { return reading.Left(l) > 0 }) && s.closedBoth()
+	return !still && !s.ThreadsFull && !s.ExecutorFull && s.Both(func(l *model.Listener) bool { return reading.Left(l) > 0 }) && s.closedBoth()
 }
 
 // closedBoth is what shows that clients have closed, and not ended their own side alone to read their answers: a close_notify, a part of
 // their answers that they have had, others who had none, or that it has been for longer than anybody waits.
 func (s *Symptoms) closedBoth() bool {
 	n, ended := s.Unanswered()
-	c := s.Now.Connections
-	return s.Now.Connector.TLS || 2*c.ClosedIdle >= c.Phases[model.ClientClosed] || n > 0 && 5*n >= ended || s.LeftUnanswered() || c.LeftFor >= longLeft
+	c, k := s.Now.Connections, s.Now.Connector
+	return reading.IsTomcat(s.Now) && (k.TLS || 2*c.ClosedIdle >= c.Phases[model.ClientClosed]) || n > 0 && 5*n >= ended || s.LeftUnanswered() || c.LeftFor >= longLeft
 }
 
 // longLeft is for how long nobody waits who has ended its own side alone.
 const longLeft = 10 * time.Second
 
 // RequestsStand means that in both snapshots a request has been there for a second and longer of
-// which nobody has read a byte, and no limit of the threads explains it. A thread that is
-// free takes one within a millisecond (NioEndpoint.Poller).
+// which nobody has read a byte, and no limit of the threads explains it, whatever the server is. A thread that
+// is free takes one within a millisecond (NioEndpoint.Poller), and so does an event loop.
 func (s *Symptoms) RequestsStand() bool {
-	return !s.ThreadsFull && !s.ExecutorFull && reading.IsTomcat(s.Now) && s.Both(reading.UnreadLong)
+	return !s.ThreadsFull && !s.ExecutorFull && s.Both(reading.UnreadLong)
 }
 
 // nextStand is the same of a connection's later request: but of one of those the
@@ -144,11 +149,13 @@ func (s *Symptoms) MoreWouldWait(c model.Cause) bool {
 // that others wait.
 func (s *Symptoms) AllHaveOne() bool {
 	busy, seen := reading.BusyThreads(s.Now)
-	return seen && s.Now.Connector.PoolThreads != nil && busy >= *s.Now.Connector.PoolThreads
+	c := s.Now.Connector
+	return seen && c != nil && c.PoolThreads != nil && busy >= *c.PoolThreads
 }
 
 // ThreadsFree means that some of the pool's threads are known to have none.
 func (s *Symptoms) ThreadsFree() bool {
 	busy, seen := reading.BusyThreads(s.Now)
-	return seen && s.Now.Connector.PoolThreads != nil && busy < *s.Now.Connector.PoolThreads
+	c := s.Now.Connector
+	return seen && c != nil && c.PoolThreads != nil && busy < *c.PoolThreads
 }

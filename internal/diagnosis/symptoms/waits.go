@@ -1,6 +1,7 @@
 package symptoms
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -25,11 +26,13 @@ type waits struct {
 	Cause    model.Cause // downstream or connection_pool, none where it is only possible
 	Possible model.Cause // what it may be
 	Peer     *model.Peer
-	Busy     int  // threads
-	There    int  // of them, with a request in flight to the peer
-	Others   int  // of them, with one in flight to another peer
-	Running  int  // of them, on a CPU or waiting for one, where that was read
-	Virtual  bool // busy are requests in service, each on a virtual thread
+	Also     []netip.AddrPort // other hosts of the same cluster, it seems: Peer has the sums of all
+	Busy     int              // threads
+	There    int              // of them, with a request in flight to the peer
+	Others   int              // of them, with one in flight to another peer
+	Running  int              // of them, on a CPU or waiting for one, where that was read
+	Virtual  bool             // busy are requests in service, each on a virtual thread
+	InDoubt  bool             // it may as well be another peer's
 }
 
 // Without is how many of the busy threads have no request in flight anywhere, and
@@ -57,23 +60,78 @@ func (s *Symptoms) waitsFor() waits {
 			w.Peer, w.There = &d.Peers[i], n
 		}
 	}
+	if w.There == 0 {
+		return waits{}
+	}
+	w.share(all, d)
+	c := w.which()
+	if c == model.CauseNone || c == model.CauseConnectionPool && !w.poolUsedUp() {
+		w.join(all, d)
+		c = w.which()
+	}
+	if c == model.CauseNone {
+		return waits{}
+	}
+	w.Possible = c
+	if doubtful := c == model.CauseConnectionPool && w.InDoubt; !doubtful && w.certain(d) {
+		w.Cause = c
+	}
+	return w
+}
+
+// share divides the busy threads, of which all have a request in flight somewhere.
+func (w *waits) share(all int, d *model.Downstream) {
 	w.There = min(w.There, w.Busy)
 	w.Others = min(all-w.There, w.Busy-w.There)
 	if d.Workers != nil {
 		w.Running = min(d.Workers.Running, w.Busy-w.There-w.Others)
 	}
-	if w.There == 0 {
-		return waits{}
+}
+
+// join takes peers with the same port, all of whose connections are in use as well, for the hosts of one cluster: a pool
+// may be of all of them, and which of them is slow is not known. Where half as many threads or more wait for a
+// peer with another port, all of whose connections are in use, it is in doubt whose pool is short.
+func (w *waits) join(all int, d *model.Downstream) {
+	first := w.Peer
+	for i := range d.Peers {
+		p := &d.Peers[i]
+		n := threadsAt(p)
+		switch {
+		case p == first || n == 0 || p.InFlight+p.Connecting+p.Unknown < p.Connections:
+		case p.Address.Port() == first.Address.Port():
+			if len(w.Also) == 0 {
+				w.Peer = new(*first)
+			}
+			addPeer(w.Peer, p)
+			w.Also = append(w.Also, p.Address)
+			w.There += n
+		case 2*n >= threadsAt(first):
+			w.InDoubt = true
+		}
 	}
-	c := w.which()
-	if c == model.CauseNone {
-		return waits{}
+	w.share(all, d)
+}
+
+// addPeer adds the numbers of another peer. What is known of one alone is not of both.
+func addPeer(to, p *model.Peer) {
+	if n := to.InFlight + p.InFlight; n > 0 {
+		to.Mean = (to.Mean*time.Duration(to.InFlight) + p.Mean*time.Duration(p.InFlight)) / time.Duration(n)
 	}
-	w.Possible = c
-	if w.certain(d) {
-		w.Cause = c
+	to.Connections, to.InFlight = to.Connections+p.Connections, to.InFlight+p.InFlight
+	to.Unknown, to.Connecting = to.Unknown+p.Unknown, to.Connecting+p.Connecting
+	to.Oldest, to.OldestConnect = max(to.Oldest, p.Oldest), max(to.OldestConnect, p.OldestConnect)
+	to.AllInFlight = nil
+	to.PerSecond, to.Background, to.Workers = both(to.PerSecond, p.PerSecond), both(to.Background, p.Background), both(to.Workers, p.Workers)
+	if to.Pool != nil && (p.Pool == nil || p.Pool.Setting != to.Pool.Setting) {
+		to.Pool = nil
 	}
-	return w
+}
+
+func both[N int | float64](a, b *N) *N {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(*a + *b)
 }
 
 // behindPool are requests on virtual threads that wait for a configured pool all of
@@ -95,6 +153,14 @@ func (s *Symptoms) behindPool() waits {
 		}
 	}
 	return waits{}
+}
+
+// SilentPeer is a peer that answers no connect, where it is not the cause that all threads are busy; nil without one.
+func (s *Symptoms) SilentPeer() *model.Peer {
+	if s.Waits.Cause != model.CauseNone || s.First {
+		return nil
+	}
+	return reading.SilentPeer(s.Now)
 }
 
 // threadsAt is how many threads wait for a peer: those that were seen in a call that

@@ -14,7 +14,7 @@ func Wait(s *symptoms.Symptoms) string {
 	w := &s.Waits
 	if w.Shared() {
 		return phrase.Sprintf("requests that share %s to %s are in flight, the oldest for %s; how many threads wait for them cannot be seen",
-			phrase.Count(w.Peer.Connections, "connection"), PeerName(w.Peer), phrase.Seconds(w.Peer.Oldest))
+			phrase.Count(w.Peer.Connections, "connection"), WaitPeer(s), phrase.Seconds(w.Peer.Oldest))
 	}
 	if w.Virtual {
 		return Pool(s)
@@ -22,14 +22,14 @@ func Wait(s *symptoms.Symptoms) string {
 	var parts []string
 	if n := min(w.Peer.Connecting, w.There); n > 0 {
 		parts = append(parts, phrase.Sprintf("%d %s for a connection to %s, the longest for at least %s",
-			n, phrase.Verb(n, "waits", "wait"), PeerName(w.Peer), phrase.Seconds(w.Peer.OldestConnect)))
+			n, phrase.Verb(n, "waits", "wait"), WaitPeer(s), phrase.Seconds(w.Peer.OldestConnect)))
 	}
 	if n := w.There - min(w.Peer.Connecting, w.There); n > 0 {
 		parts = append(parts, phrase.Sprintf("%d %s for %s, the oldest for %s",
-			n, phrase.Verb(n, "waits", "wait"), PeerName(w.Peer), phrase.Seconds(w.Peer.Oldest)))
+			n, phrase.Verb(n, "waits", "wait"), WaitPeer(s), phrase.Seconds(w.Peer.Oldest)))
 	}
 	if n := w.Without(); n > 0 && w.Cause == model.CauseConnectionPool {
-		parts = append(parts, phrase.Sprintf("%d %s for one of its %s", n, phrase.Verb(n, "waits", "wait"), phrase.Count(w.Peer.Connections, "connection")))
+		parts = append(parts, phrase.Sprintf("%d %s for one of %s %s", n, phrase.Verb(n, "waits", "wait"), its(s), phrase.Count(w.Peer.Connections, "connection")))
 	}
 	if w.Running > 0 {
 		parts = append(parts, phrase.Sprintf("%d %s", w.Running, phrase.Verb(w.Running, "runs", "run")))
@@ -54,8 +54,8 @@ func Pool(s *symptoms.Symptoms) string {
 	if w.Peer.Oldest > 0 {
 		oldest = ", the oldest for " + phrase.Seconds(w.Peer.Oldest)
 	}
-	return phrase.Sprintf("%s%d %s for %s%s, %s%d for one of its %s",
-		most, w.There, phrase.Verb(w.There, "waits", "wait"), PeerName(w.Peer), oldest, least, w.Without(), phrase.Count(w.Peer.Connections, "connection"))
+	return phrase.Sprintf("%s%d %s for %s%s, %s%d for one of %s %s",
+		most, w.There, phrase.Verb(w.There, "waits", "wait"), WaitPeer(s), oldest, least, w.Without(), its(s), phrase.Count(w.Peer.Connections, "connection"))
 }
 
 // WaitNumbers are the threads', peerNumbers the peer's.
@@ -67,7 +67,7 @@ func WaitNumbers(s *symptoms.Symptoms) string {
 	if w.Virtual {
 		return phrase.Sprintf("%s %s in service on virtual threads", phrase.Count(w.Busy, "request"), phrase.Verb(w.Busy, "is", "are"))
 	}
-	text := phrase.Sprintf("of %s %d have a request in flight to %s", phrase.Count(w.Busy, "busy thread"), w.There, PeerName(w.Peer))
+	text := phrase.Sprintf("of %s %d have a request in flight to %s", phrase.Count(w.Busy, "busy thread"), w.There, WaitPeer(s))
 	if w.Others > 0 {
 		text += phrase.Sprintf(", %d to others", w.Others)
 	}
@@ -161,6 +161,39 @@ func Unconnected(l *model.Listener) string {
 	}
 	return strings.Join(names, " or ")
 }
+
+// SilentPeer says how many connects a peer has not answered.
+func SilentPeer(s *symptoms.Symptoms) string {
+	p := s.SilentPeer()
+	return phrase.Sprintf("%s has not answered %s, the first for at least %s", PeerName(p), phrase.Count(p.Connecting, "connect"), phrase.Seconds(p.OldestConnect))
+}
+
+// WaitPeer names the peer that the threads wait for; where it is a cluster, its hosts.
+func WaitPeer(s *symptoms.Symptoms) string {
+	w := &s.Waits
+	if len(w.Also) == 0 {
+		return PeerName(w.Peer)
+	}
+	names := []string{PeerName(w.Peer)}
+	for _, at := range w.Also[:min(len(w.Also), mostHosts)] {
+		names = append(names, at.String())
+	}
+	if n := len(w.Also) - mostHosts; n > 0 {
+		names = append(names, phrase.Count(n, "other host"))
+	}
+	n := len(names) - 1
+	return strings.Join(names[:n], ", ") + " and " + names[n]
+}
+
+// Answers is the same with its verb.
+func Answers(s *symptoms.Symptoms) string {
+	return WaitPeer(s) + " " + phrase.Verb(1+len(s.Waits.Also), "answers", "answer")
+}
+
+func its(s *symptoms.Symptoms) string { return phrase.Verb(1+len(s.Waits.Also), "its", "their") }
+
+// mostHosts is how many of a cluster are named beside the first.
+const mostHosts = 3
 
 // PeerName is a peer's address, and what it is called.
 func PeerName(p *model.Peer) string {

@@ -18,6 +18,8 @@ func Pause(s *symptoms.Symptoms) string {
 		return "the process has crashed, and its core dump is being written"
 	case reading.Stopped(s.Now) && s.Now.Process.Frozen:
 		return "the process is frozen with its cgroup"
+	case reading.Stopped(s.Now) && !s.Now.Process.Stopped:
+		return StoppedWorkers(s)
 	case reading.Stopped(s.Now):
 		return "the process is stopped (state T)"
 	case s.Either(reading.Stopped):
@@ -27,6 +29,19 @@ func Pause(s *symptoms.Symptoms) string {
 		return stoodFor(s) + ", for the greater part not for collections"
 	}
 	return stoodFor(s) + Heap(s)
+}
+
+// StoppedWorkers says how many worker processes do not run.
+func StoppedWorkers(s *symptoms.Symptoms) string {
+	n, of := reading.StoppedWorkers(s.Now)
+	which := phrase.Sprintf("%d of the %d worker processes of %s are stopped (state T), the first is %v", n, of, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
+	switch {
+	case of == 1:
+		which = phrase.Sprintf("the worker process of %s, %v, is stopped (state T)", reading.ServerName(s.Now), s.Now.Process.StoppedChild)
+	case n == 1:
+		which = phrase.Sprintf("one of the %d worker processes of %s, %v, is stopped (state T)", of, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
+	}
+	return which
 }
 
 func stoodFor(s *symptoms.Symptoms) string {

@@ -37,8 +37,35 @@ func (m *processReader) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	m.readJVM(jvm, now, p, who, miss)
 	p.CPUUsed = &st.CPUTime
 	m.readCgroup(proc, p)
+	readChildren(proc, p)
 	m.users.read(proc, now, st, p)
 	return p
+}
+
+// mostChildren is how many children of a process are read.
+const mostChildren = 64
+
+// readChildren reads which worker processes of a server are stopped: of one whose first process only looks after the
+// others, its own state shows nothing.
+func readChildren(proc hostproc.FS, p *model.Process) {
+	if model.IsJVM(p.Comm) {
+		return
+	}
+	pids, err := proc.Children(p.PID)
+	if err != nil {
+		return
+	}
+	for _, pid := range pids[:min(len(pids), mostChildren)] {
+		st, err := proc.Stat(pid)
+		if err != nil || st.Exited || model.Escape(st.Comm) != p.Comm {
+			continue
+		}
+		if p.Children++; st.Stopped {
+			if p.StoppedChildren++; p.StoppedChild == 0 {
+				p.StoppedChild = pid
+			}
+		}
+	}
 }
 
 func (m *processReader) readCgroup(proc hostproc.FS, p *model.Process) {
