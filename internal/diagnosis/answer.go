@@ -190,7 +190,7 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.SilentPeer() != nil && j.whoWaits() == "" || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0 || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"

@@ -226,7 +226,7 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
-	case j.s.SilentPeer() != nil && j.whoWaits() == "":
+	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0:
 		s = phrase.Capital(words.SilentPeer(j.s))
 	case j.s.LeftInside():
 		s = phrase.Capital(words.LeftInside(j.s))

@@ -22,8 +22,11 @@ func ThreadsInVain(s *symptoms.Symptoms) string {
 	return text + "."
 }
 
-// SilentPeerSteps are what to do about a peer that answers no connect.
-func SilentPeerSteps(s *symptoms.Symptoms) []model.Step {
+// WaitSteps are what to do about a worker process that is stopped, or a peer that answers no connect.
+func WaitSteps(s *symptoms.Symptoms) []model.Step {
+	if s.WorkerStands() {
+		return []model.Step{Command("Let the worker process go on, and find out who stopped it", Continue(s.Now.Process))}
+	}
 	return []model.Step{
 		Action(phrase.Sprintf("Find out why no connection to %s is answered: down, its own accept queue full, or a firewall", words.PeerName(s.SilentPeer()))),
 		Action("Set a connect timeout on the client, below that of the callers here"),

@@ -112,10 +112,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 			advice.Action("Read the application's log of that time: why it was stopped or started"),
 			advice.Action("Before a restart, take the instance out of the load balancer, and give it back when it answers (a readiness probe by HTTP)"),
 		}
-	case s.WorkerStands():
-		return []model.Step{advice.Command("Let the worker process go on, and find out who stopped it", advice.Continue(s.Now.Process))}
-	case s.SilentPeer() != nil:
-		return advice.SilentPeerSteps(s)
+	case s.WorkerStands() || s.SilentPeer() != nil:
+		return advice.WaitSteps(s)
 	case noJVM(s) && (s.OnlyUnanswered() || s.LongUnanswered() || s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return seeOther(s)
 	case s.OnlyUnanswered() || s.LongUnanswered():
