@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/cli/command"
+	"github.com/tcpdiag/tcpdiag/internal/incident"
 )
 
 // testdata/incident.tcpdiag was recorded from tcpdiag demo by an agent that was
@@ -103,6 +105,45 @@ func TestRecordingsThatCannotBeRead(t *testing.T) {
 	torn := file("000001-20260102T030405Z-8080.tcpdiag", text[:len(text)-100])
 	require.Equal(t, command.ExitOK, Main(context.Background(), []string{"report", "000001-20260102T030405Z-8080", "--incident-dir", filepath.Dir(torn)}, &out, &stderr), stderr.String())
 	require.Contains(t, out.String(), "not written to its end")
+}
+
+// After an upgrade the recordings of each format before are listed, reported and judged again, in the directory in which the
+// agent before has left them.
+func TestRecordingsOfEachFormatAfterAnUpgrade(t *testing.T) {
+	files, err := filepath.Glob("../incident/recording/testdata/*.tcpdiag")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 3)
+	dir, day := t.TempDir(), time.Now().AddDate(0, 0, -1)
+	var ids []string
+	for i, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		id := fmt.Sprintf("%06d-20260102T030405Z-8080", i+1)
+		path := filepath.Join(dir, id+".tcpdiag")
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		require.NoError(t, os.Chtimes(path, day, day))
+		ids = append(ids, id)
+	}
+	library, err := incident.OpenLibrary(dir)
+	require.NoError(t, err)
+	defer library.Close()
+	list, err := library.List()
+	require.NoError(t, err)
+	require.Len(t, list, len(ids))
+	for i, id := range ids {
+		for _, args := range [][]string{{"report", id}, {"replay", id}, {"replay", id, "-o", "json"}} {
+			var out, stderr bytes.Buffer
+			code := Main(t.Context(), append(args, "--incident-dir", dir), &out, &stderr)
+			if args[0] == "report" { // a verdict may have other words by now, which replay says
+				require.Equal(t, command.ExitOK, code, "%s %v: %s", files[i], args, stderr.String())
+			}
+			require.NotContains(t, stderr.String(), "could not be read", files[i])
+			require.NotContains(t, stderr.String(), "later version", files[i])
+			if args[0] == "replay" {
+				require.Contains(t, out.String(), "not_accepting", "%s %v", files[i], args)
+			}
+		}
+	}
 }
 
 func TestReplayTellsAnotherVerdict(t *testing.T) {

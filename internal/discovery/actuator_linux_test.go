@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -410,4 +413,29 @@ func TestActuatorIsNotQuoted(t *testing.T) {
 			require.NotContains(t, err.Error(), "actuator: actuator")
 		})
 	}
+}
+
+// A packed answer is read to its bound, and is no larger for that.
+func TestActuatorThatPacks(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for range 64 {
+		_, err := z.Write(bytes.Repeat([]byte(" "), 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}))
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	d := &door{namespace: callersNamespace, local: true, url: base}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = askMeter(t.Context(), actuatorClient(d), base.String(), "a", "")
+	runtime.ReadMemStats(&after)
+	require.Error(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }

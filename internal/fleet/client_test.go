@@ -1,6 +1,8 @@
 package fleet_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -278,4 +280,20 @@ func TestHTTPConfig(t *testing.T) {
 	_, err = fleet.New(base, file, night)
 	require.ErrorContains(t, err, "not an HTTP client configuration")
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// An answer that comes packed, which nobody asked for, is not unpacked.
+func TestPackedAnswers(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	for range 65 {
+		_, err := z.Write(bytes.Repeat([]byte(" "), 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	_, err := ask(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(packed.Bytes())
+	}), "", fleet.Selection{}, 10)
+	require.ErrorContains(t, err, "cannot be read as one of Prometheus's API")
 }

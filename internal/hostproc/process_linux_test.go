@@ -102,6 +102,39 @@ func TestInnerPID(t *testing.T) {
 	require.Equal(t, 7, Process{PID: 7}.InnerPID(), "kernels before 4.1 tell only this")
 }
 
+// A server in a time namespace that booted a day earlier, or is to boot in a day, is as old as it is: the kernel says its
+// start in the reader's time.
+func TestServerInATimeNamespace(t *testing.T) {
+	proctest.NeedRoot(t)
+	fs := realProc(t)
+	for _, offset := range []string{"86400", "-1"} {
+		began := time.Now()
+		cmd := exec.CommandContext(t.Context(), "unshare", "--time", "--boottime", offset, "--monotonic", offset, "--fork", "sh", "-c", "echo $$; read x")
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		var said strings.Builder
+		cmd.Stderr = &said
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+		line := make([]byte, 16)
+		n, err := out.Read(line)
+		if err != nil {
+			t.Skipf("no time namespaces: %s", said.String())
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(line[:n])))
+		require.NoError(t, err)
+		p, err := fs.Process(pid)
+		require.NoError(t, err)
+		require.Equal(t, "sh", p.Comm)
+		uptime, err := fs.Uptime()
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, p.Age(uptime), time.Duration(0))
+		require.Less(t, p.Age(uptime), time.Since(began)+time.Second, offset)
+	}
+}
+
 func TestZombieIsGone(t *testing.T) {
 	fs := realProc(t)
 	c := proctest.Start(t, "wait", "")

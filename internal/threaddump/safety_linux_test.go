@@ -248,3 +248,39 @@ print("not", flush=True); sys.stdin.readline()`)
 	require.ErrorContains(t, err, other)
 	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "SIGQUIT would have ended it")
 }
+
+// A process that gets the id of a JVM which was looked at, and has ended, is neither signalled nor connected to.
+func TestAnIDThatIsUsedAgainIsNotAsked(t *testing.T) {
+	nettest.Root(t)
+	v := start(t, "3")
+	j, err := find(v.proc, v.key())
+	require.NoError(t, err)
+	pid := v.Process.Pid
+	require.NoError(t, v.Process.Kill())
+	require.Eventually(t, func() bool {
+		_, err := os.Stat("/proc/" + strconv.Itoa(pid))
+		return os.IsNotExist(err)
+	}, time.Minute, time.Millisecond)
+	for range 200 { // another process or thread may be faster
+		if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(pid-1)), 0); err != nil {
+			t.Skipf("ids cannot be chosen here: %v", err)
+		}
+		stranger := exec.CommandContext(t.Context(), "sleep", "600")
+		require.NoError(t, stranger.Start())
+		t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
+		if stranger.Process.Pid != pid {
+			continue
+		}
+		const other = "another process has its id by now"
+		require.ErrorContains(t, j.quit(t.Context(), 0), other)
+		_, err = j.openDoor()
+		require.ErrorContains(t, err, other)
+		_, err = v.asker().Ask(t.Context(), j.key)
+		require.ErrorContains(t, err, other)
+		p, err := v.proc.Process(pid)
+		require.NoError(t, err)
+		require.False(t, p.Exited(), "SIGQUIT would have ended it")
+		return
+	}
+	t.Skip("the id was taken by others again and again")
+}
