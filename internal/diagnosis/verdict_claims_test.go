@@ -896,6 +896,10 @@ func scenariosClaims() []scenario {
 			now: fresh().do(onDevice).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(onDevice), change: moved("OutRsts", 13),
 		},
 		{
+			name: "the same by the sockets of local clients", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(onDevice), before: fresh().do(onDevice), change: refusedLocally("10.0.0.2:8080", 12, 13),
+		},
+		{
 			name: "it is bound to a device, and a rule rejects clients", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(onDevice).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(onDevice), change: func(e *symptoms.Input) {
 				e.Delta["OutRsts"], e.Delta["nft ip filter INPUT handle 9 reject dport 8080"] = 0, 12

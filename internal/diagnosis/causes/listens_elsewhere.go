@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/advice"
@@ -71,12 +72,16 @@ func listenAt(has netip.Addr, c *model.Clients) string {
 
 // elsewherePhrase has both addresses.
 func elsewherePhrase(s *symptoms.Symptoms) string {
-	asked := "another address"
+	asked := ""
 	if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
 		asked = c.RefusedAt.String()
 	}
 	if s.ByOtherDevice() {
-		return phrase.Sprintf("it listens on device %s alone, and TCP itself refuses whoever comes in by another (OutRsts +%d): the latest asked %s", model.Escape(s.Now.ID.Device), s.Delta["OutRsts"], asked)
+		what := phrase.Sprintf("it listens on device %s alone, and TCP itself refuses whoever comes in by another (OutRsts +%d)", model.Escape(s.Now.ID.Device), s.Delta["OutRsts"])
+		if asked != "" {
+			what += ": the latest asked " + asked
+		}
+		return what
 	}
-	return phrase.Sprintf("they asked %s, and it listens on %s alone", asked, s.Now.ID.Address)
+	return phrase.Sprintf("they asked %s, and it listens on %s alone", cmp.Or(asked, "another address"), s.Now.ID.Address)
 }
