@@ -97,6 +97,8 @@ func claims() []deployment {
 			c.Row.Truth = fmt.Sprintf("10 requests/s can be served, 30 come, patience 3 s: %d answered in 25 s with maxConnections=100, %d with 15", before, after)
 			c.Holds(after > before, "less room did not help: %d, then %d", before, after)
 		}},
+		leaving("a full accept queue whose clients have left, requests that take longer than they wait, and more room", 5*time.Second, false),
+		leaving("a full accept queue whose clients have left, requests that take less time than they wait, and more room", 2*time.Second, true),
 		{"20 slots of asynchronous requests whose clients have closed", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("maxConnections=20", "acceptCount=50")...)
 			c.Answers("127.0.0.1:8080")
@@ -152,6 +154,36 @@ func claims() []deployment {
 			c.Ask(rig.Port, "--interval", "2s").Verdict("saturated max_threads").Names("open(2)").Silent("threads.max from 8", "maxThreads from 8")
 		}},
 	}
+}
+
+// leaving is a server of 10 connections to which 10 clients a second come, who leave after 3 s, and a larger limit of them:
+// whether it is advised, on the condition that requests do not wait for one another, which is so here, and whether it helps.
+func leaving(name string, takes time.Duration, helps bool) deployment {
+	return deployment{name, func(c *rig.Case) {
+		path := fmt.Sprintf("/?ms=%d", takes.Milliseconds())
+		answered := func(connections int, lasts time.Duration) int {
+			mark := c.Mark()
+			defer c.UnwindTo(mark)
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "acceptCount=20", fmt.Sprint("maxConnections=", connections))
+			c.Answers("127.0.0.1:8080")
+			ends := make(chan demo.Outcomes, 1)
+			go func() { ends <- rig.Arrivals(10, path, rig.Longer(lasts))(c, s) }()
+			if connections == 10 {
+				c.Wait(6 * time.Second)
+				said := c.Ask(rig.Port, "--interval", "2s").Verdict("losing max_connections")
+				if helps {
+					said.Names("Only if the requests do not wait for one another")
+				} else {
+					said.Names("it fills as well, with requests whose clients have left").Silent("raise maxConnections", "Raise maxConnections")
+				}
+			}
+			return (<-ends).Of(demo.OK)
+		}
+		as := answered(10, 11*time.Second)
+		more := answered(60, 5*time.Second)
+		c.Row.Truth = fmt.Sprintf("10 clients a second, requests of %s, patience 3 s: %d of 110 answered with maxConnections=10, %d of 50 with 60", takes, as, more)
+		c.Holds((more > 40) == helps, "more room: %d, then %d", as, more)
+	}}
 }
 
 // once connects and closes.

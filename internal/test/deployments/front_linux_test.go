@@ -87,6 +87,20 @@ func front() []deployment {
 				"add rule inet deaf input tcp sport 8080 tcp flags & (syn | ack) == (syn | ack) drop")
 			return try
 		}, []string{"SYN-ACKs do not reach them", "tcpdump", "gave_up"}, []string{unknown, "half_open\": 1"}),
+		{"the listening socket is of one device (BindToDevice=), and clients come in by another", func(c *rig.Case) {
+			try := far(c, "")
+			c.ActivatedOn("near", `<Connector port="8080" useInheritedChannel="true"/>`, 50)
+			c.Until("it answers", func() bool { return try() == nil })
+			answered := keep(c, try)
+			failed := keep(c, func() error { return once("127.0.0.1:8080") })
+			c.Until("clients are refused", func() bool { return failed.Load() > 5 })
+			c.Both(rig.Port, "losing listens_elsewhere").Names("it listens on device near alone").Silent("before_listener", "nft list ruleset")
+			said := c.Row.Said
+			c.Outside = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}
+			c.Ask(rig.Port).Verdict("losing listens_elsewhere").Names("local clients were refused")
+			c.Row.Said = said + " Without rights: " + c.Row.Said
+			c.Row.Truth = fmt.Sprintf("bound to device near: clients of 127.0.0.1 are refused (%d), of those that come in by near %d were not let in", failed.Load(), answered.Load())
+		}},
 		{"a netfilter rule with a counter rejects with a reset", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")

@@ -114,6 +114,18 @@ func kinds() []deployment {
 			c.Row.Truth = fmt.Sprintf("connector.pause(), %d of 30 clients connected, %d answered", clients.Connected.Load(), clients.Answered.Load())
 			c.Both(rig.Port, "saturated not_accepting", "warning not_accepting").Silent("cpu_saturated", "slow_accept")
 		}},
+		{"a paused NIO2 connector, whose threads are idle", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=org.apache.coyote.http11.Http11Nio2Protocol", "port=8080", "maxThreads=10", "acceptCount=50", "pause=2000")
+			c.Answers("127.0.0.1:8080")
+			c.Until("it is paused", func() bool { _, err := os.Stat(filepath.Join(c.Dir, "paused")); return err == nil })
+			clients := c.Hold(rig.Clients{N: 30, Text: rig.Get("/")})
+			c.Until("they are connected", func() bool { return clients.Connected.Load() >= 30 })
+			c.Wait(2 * time.Second)
+			c.Row.Truth = fmt.Sprintf("%s; connector.pause(), %d of 30 clients connected, %d answered", s.Says(rig.Port), clients.Connected.Load(), clients.Answered.Load())
+			c.Ask(rig.Port, "--max-threads", "10", "--max-connections", "8192").Verdict("warning").Names("nothing has been accepted for at least").Silent("none is left to accept", "Raise ")
+			c.Both(rig.Port, "warning").Names("nothing has been accepted for at least", "thread-dump").Silent("none is left to accept", "Raise ", "--max-connections N")
+			c.Row.Unknown = true
+		}},
 		{"AJP: a proxy's connections that send pings, with room", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, "protocol=AJP/1.3", "port=8080", "secretRequired=false", "maxThreads=10")
 			c.Answers("127.0.0.1:8080")
