@@ -62,8 +62,8 @@ func (s *Symptoms) LocalTrying() uint64 {
 
 // LocalRefused are those of the listener's own network namespace that a reset has refused at an address of the listener, where no
 // handshakes are followed: their sockets show it as they end. Only where they are far more than the resets that
-// TCP itself has sent there (OutRsts), which a rule's are not: before the port had a listener, TCP refused them. It goes on to
-// where the listener is of one device alone.
+// TCP itself has sent there (OutRsts), which a rule's are not: before the port had a listener, TCP refused them. Where the
+// listener is of one device alone TCP refuses whoever comes in by another.
 func (s *Symptoms) LocalRefused() (n uint64) {
 	if s.Losses().Clients != nil || !s.Now.Listening() || s.Closed != nil || s.Before == nil {
 		return 0
