@@ -1,20 +1,46 @@
 package memory
 
 import (
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/proctest"
 )
 
 func TestMain(m *testing.M) {
-	proctest.Main(m, map[string]func(string) error{"memory": func(string) error { return Serve() }})
+	proctest.Main(m, map[string]func(string) error{"memory": func(string) error { return Serve() }, "lies": lie})
+}
+
+// lie answers each request with some bytes, in hex, or never.
+func lie(text string) error {
+	says, err := hex.DecodeString(text)
+	if err != nil {
+		return err
+	}
+	if _, err := unix.Write(Socket, []byte{0}); err != nil {
+		return err
+	}
+	request := make([]byte, 4+8*mostAddresses)
+	for {
+		n, _, _, _, err := unix.Recvmsg(Socket, request, nil, 0)
+		if err != nil || n == 0 {
+			return err
+		}
+		if len(says) > 0 {
+			if _, err := unix.Write(Socket, says); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 func newReader(t *testing.T) *Reader {
@@ -140,6 +166,43 @@ func TestSplit(t *testing.T) {
 	out, err := split([]byte("\xff\xff\xff\xff\x02\x00\x00\x00ab"), 2, 4)
 	require.NoError(t, err)
 	require.Equal(t, [][]byte{nil, []byte("ab")}, out)
+}
+
+// A child that was taken over and says what it likes, or nothing, costs an error within the deadline; the next one serves
+// the next owner, and nothing is left of it.
+func TestChildrenThatLie(t *testing.T) {
+	for name, says := range map[string]string{
+		"nothing":                "",
+		"a length alone":         "04000000",
+		"a negative length":      "feffffff",
+		"more than was asked":    "05000000" + "6162636465",
+		"more than there is":     "04000000" + "61",
+		"half a length":          "0400",
+		"more than the buffer's": "ff000000" + strings.Repeat("61", 4096),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReader(t)
+			r.command = func() *exec.Cmd { return proctest.Command(t, "lies", says) }
+			if says == "" {
+				r.deadline = 100 * time.Millisecond
+			}
+			self := file(t, os.Getpid(), "cmdline")
+			_, err := r.ReadAt("a", self, []int64{0}, 4)
+			require.ErrorIs(t, err, ErrNoAnswer)
+			r.command = func() *exec.Cmd { return proctest.Command(t, "memory", "") }
+			r.deadline = time.Minute
+			want, err := Here{}.ReadAt("", self, []int64{0}, 4)
+			require.NoError(t, err)
+			got, err := r.ReadAt("b", self, []int64{0}, 4)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			require.Eventually(t, func() bool {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				return r.patience.children.Taken() == 0
+			}, time.Minute, time.Millisecond)
+		})
+	}
 }
 
 // A thousand worker threads that poll are asked for at once.
