@@ -22,14 +22,31 @@ func TestPriorityTag(t *testing.T) {
 	tap := w.tap(t, l.Addr.Port())
 	w.clients.Do(func() { nettest.Queue(t, l.Addr, room) })
 	drops := w.listenDrops(t)
-	w.tagged(t, strangers, func(i int) []byte { return nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(1000*i), 0) })
+	w.tagged(t, 5<<13, strangers, func(i int) []byte { return nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(1000*i), 0) })
 	e := decided(t, tap, l.Addr, room+strangers)
 	require.EqualValues(t, strangers, e.Clients[outcome.GaveUp])
 	require.Equal(t, w.listenDrops(t)-drops, e.Unanswered)
 }
 
-// tagged sends IPv4 packets from the clients' namespace in frames with a priority.
-func (w world) tagged(t *testing.T, n int, build func(i int) []byte) {
+// One of a VLAN that the device has no part in is nobody's, whatever is in it.
+func TestFramesOfAnotherVLAN(t *testing.T) {
+	w := pair(t)
+	l := w.listen(t, 128)
+	tap := w.tap(t, l.Addr.Port())
+	for _, vid := range []uint16{1, 7, 4095} {
+		w.tagged(t, vid, 50, func(i int) []byte { return nettest.TCP4(stranger(i), l.Addr, packet.FlagSYN, uint32(i), 0) })
+	}
+	settled(t, w.connect(t, l.Addr, 3))
+	e := decided(t, tap, l.Addr, 3)
+	require.EqualValues(t, 3, e.Clients[outcome.Connected], "%v", e.Clients)
+	require.Zero(t, e.Unanswered)
+	r, err := tap.Report()
+	require.NoError(t, err)
+	require.Len(t, r.Endpoints, 1)
+}
+
+// tagged sends IPv4 packets from the clients' namespace in frames with a tag: a priority and a VLAN's number.
+func (w world) tagged(t *testing.T, tag uint16, n int, build func(i int) []byte) {
 	var to, from *net.Interface
 	device := func(ns *nettest.NS) (i *net.Interface) {
 		ns.Do(func() {
@@ -47,7 +64,7 @@ func (w world) tagged(t *testing.T, n int, build func(i int) []byte) {
 		for i := range n {
 			frame := append([]byte(to.HardwareAddr), from.HardwareAddr...)
 			frame = binary.BigEndian.AppendUint16(frame, unix.ETH_P_8021Q)
-			frame = binary.BigEndian.AppendUint16(frame, 5<<13) // priority 5, VID 0
+			frame = binary.BigEndian.AppendUint16(frame, tag)
 			frame = binary.BigEndian.AppendUint16(frame, unix.ETH_P_IP)
 			frame = append(frame, build(i)...)
 			require.NoError(t, unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: from.Index}))
