@@ -22,6 +22,7 @@ type Process struct {
 	Container        string  `json:"container,omitempty"`
 	PodUID           string  `json:"pod_uid,omitempty"`
 	MemoryLimitBytes *uint64 `json:"memory_limit_bytes,omitempty"`
+	MemoryUsedBytes  *uint64 `json:"memory_used_bytes,omitempty"` // by the process itself: anonymous and shared memory
 	PIDsLimit        *int    `json:"pids_limit,omitempty"`
 	OldBytes         *int64  `json:"old_generation_bytes,omitempty"`
 	OldMaxBytes      *int64  `json:"old_generation_max_bytes,omitempty"`
@@ -98,6 +99,7 @@ func newProcess(l *model.Listener) *Process {
 		Container:        p.Container,
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,
+		MemoryUsedBytes:  p.MemoryUsed,
 		PIDsLimit:        p.PIDsLimit,
 		OldBytes:         p.OldUsed, OldMaxBytes: p.OldMax,
 		SafepointSeconds: seconds(p.SafepointTime),

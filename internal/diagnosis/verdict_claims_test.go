@@ -134,6 +134,11 @@ func boundTo(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
 }
 
+// hasMemory is how many bytes of its cgroup's limit the process has.
+func hasMemory(used, limit uint64) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.MemoryUsed, l.Process.MemoryLimit = &used, &limit }
+}
+
 func onDevice(l *model.Listener) { l.ID.Device = "eth1" }
 
 func moved(counter string, n uint64) func(*symptoms.Input) {
@@ -555,6 +560,14 @@ func scenariosClaims() []scenario {
 			name: "the same, and nobody is served", status: ok, chain: chainOf(),
 			now:    fresh().idle(9).do(stood(700 * time.Millisecond)).do(collected(20 * time.Millisecond)),
 			before: fresh().idle(9).do(stood(0)).do(collected(0)),
+		},
+		{
+			name: "a long safepoint in a process that has nearly all the memory of its cgroup", status: saturated, cause: model.CauseJVMPause,
+			now: fresh().inService(9).queue(4, 3*time.Second).do(stood(0)).do(standing(3 * time.Second)).do(hasMemory(183<<20, 185<<20)), before: fresh().inService(9).queue(3, 2*time.Second).do(stood(0)),
+		},
+		{
+			name: "the same in one that has some of it", status: saturated, cause: model.CauseJVMPause,
+			now: fresh().inService(9).queue(4, 3*time.Second).do(stood(0)).do(standing(3 * time.Second)).do(hasMemory(140<<20, 185<<20)), before: fresh().inService(9).queue(3, 2*time.Second).do(stood(0)),
 		},
 		{
 			name: "the JVM stands still for half of the time, and all clients are served", status: ok, codes: []string{"jvm_pause"},
@@ -1275,6 +1288,13 @@ func scenariosClaims() []scenario {
 		{
 			name: "65 % of the time at safepoints, with a full old generation", status: saturated, cause: model.CauseJVMPause, chain: chainOf(threads), notCodes: []string{"max_threads"},
 			now:    usedUp(10).do(totals(650*time.Millisecond, 0, 0)).do(func(l *model.Listener) { l.Process.OldUsed, l.Process.OldMax = new(int64(27<<20)), new(int64(27<<20)) }),
+			before: usedUp(10).do(totals(0, 0, 0)),
+		},
+		{
+			name: "the same, and the cgroup has no memory left", status: saturated, cause: model.CauseJVMPause, chain: chainOf(threads), notCodes: []string{"max_threads"},
+			now: usedUp(10).do(totals(650*time.Millisecond, 0, 0)).do(hasMemory(60<<20, 64<<20)).do(func(l *model.Listener) {
+				l.Process.OldUsed, l.Process.OldMax = new(int64(27<<20)), new(int64(27<<20))
+			}),
 			before: usedUp(10).do(totals(0, 0, 0)),
 		},
 		{

@@ -21,8 +21,11 @@ type Process struct {
 	StartTime uint64 // in ticks of UserHZ since boot (field 22 of stat)
 	Threads   int
 	CPUTime   time.Duration // of all its threads, also those that have ended (utime and stime of stat)
-	UIDs      [4]uint32     // real, effective, saved, file system
-	GIDs      [4]uint32
+	// Used are bytes of memory that the kernel cannot take from it without swapping: anonymous and shared memory (RssAnon and
+	// RssShmem of status, Linux 4.5), 0 where that is not known.
+	Used uint64
+	UIDs [4]uint32 // real, effective, saved, file system
+	GIDs [4]uint32
 	// NSpid are the process's ids from the pid namespace of the mount inwards;
 	// the last one is what the process itself sees.
 	NSpid []int
@@ -79,6 +82,7 @@ func newProcess(stat procfs.ProcStat, status procfs.ProcStatus) Process {
 		StartTime: stat.Starttime,
 		Threads:   stat.NumThreads,
 		CPUTime:   time.Duration(stat.UTime+stat.STime) * (time.Second / UserHZ),
+		Used:      status.RssAnon + status.RssShmem,
 		NSpid:     make([]int, 0, len(status.NSpids)),
 	}
 	for i := range p.UIDs {

@@ -32,6 +32,7 @@ func TestProcess(t *testing.T) {
 	require.Equal(t, c.PID(), p.PID)
 	require.Equal(t, "exe", p.Comm, "started as /proc/self/exe")
 	require.GreaterOrEqual(t, p.Threads, 3)
+	require.Greater(t, p.Used, uint64(1<<20), "a Go program's heap and stacks")
 	require.Equal(t, uint32(os.Getuid()), p.UIDs[0])
 	require.Equal(t, uint32(os.Getgid()), p.GIDs[3])
 	require.Equal(t, c.PID(), p.InnerPID())

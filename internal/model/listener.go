@@ -225,7 +225,10 @@ type Process struct {
 	UserThreads, UserThreadsLimit *int
 
 	MemoryLimit *uint64 // bytes, of the cgroup
-	PIDsLimit   *int    // pids.max of the cgroup
+	// MemoryUsed are bytes of it that the process itself has, and that cannot be taken from it without swapping (RssAnon and
+	// RssShmem of /proc/PID/status).
+	MemoryUsed *uint64
+	PIDsLimit  *int // pids.max of the cgroup
 	// PIDsRefused is how many threads and processes the cgroup was refused since the
 	// process is watched (pids.events), nil where that cannot be read.
 	PIDsRefused *uint64

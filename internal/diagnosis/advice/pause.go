@@ -22,6 +22,12 @@ func PauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 			withoutPause("Let it go on", Continue(s.Now.Process)),
 		}, limits
 	}
+	if words.Memory(s) != "" {
+		return []model.Step{
+			withoutPause("Give its cgroup more memory (the container's limit, MemoryMax= of the unit)"+orSmaller(s), ""),
+			Command("See how much this process has (a JVM beside its heap: threads, direct buffers, metaspace); others in the cgroup share the limit", phrase.Sprintf("grep -E 'Rss|VmSwap' /proc/%v/status", s.Now.Process.PID)),
+		}, "A larger heap alone, more threads or connections: they take memory that is not there."
+	}
 	if s.PausedOtherwise() {
 		return []model.Step{Action("See what it stands still for, and how long its threads take to stop: -Xlog:safepoint"), withoutPause("End what asks for it (histograms or dumps of the heap, thread dumps, an agent); a thread that takes long to stop is named by -XX:+SafepointTimeout", "")},
 			"A larger heap, more threads or connections: it is not collections that stop it."
@@ -36,6 +42,14 @@ func PauseSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	}
 	return []model.Step{first, withoutPause("Give it a larger heap (-Xmx), or a collector with short pauses (ZGC, Shenandoah)", "")},
 		"More threads or connections: nothing runs in a pause."
+}
+
+// orSmaller is the other way to have enough memory, where the heap has room.
+func orSmaller(s *symptoms.Symptoms) string {
+	if words.Heap(s) != "" {
+		return ", and then the heap (-Xmx)"
+	}
+	return ", or have the JVM use less (-Xmx, fewer threads)"
 }
 
 // withoutPause is a step that ends the pauses.
@@ -53,6 +67,9 @@ func Pause(s *symptoms.Symptoms) string {
 	}
 	if (s.Either(reading.Stopped) || reading.WorkerStopped(s.Now)) && s.Now.Process != nil {
 		return phrase.Sprintf("Find out who stopped it (SIGSTOP, a debugger, a shell's job control); \"%s\" lets it go on. No limit of Tomcat's has a part in this.", Continue(s.Now.Process))
+	}
+	if words.Memory(s) != "" {
+		return "Give its cgroup more memory (the container's limit, MemoryMax= of the unit)" + orSmaller(s) + ": near the limit what runs there waits until the kernel has found some, or is killed. A larger heap alone, more threads or connections would not help: they take memory that is not there."
 	}
 	if s.PausedOtherwise() {
 		return "Look at -Xlog:safepoint: it names what the JVM stands still for (histograms or dumps of the heap, thread dumps, an agent), and how long its threads take to stop; -XX:+SafepointTimeout names a thread that takes long. A larger heap or another collector would not help, nor more threads or connections."

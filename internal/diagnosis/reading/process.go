@@ -43,6 +43,18 @@ func HeapFull(l *model.Listener) (share float64, ok bool) {
 // heapFull is from when that is said.
 const heapFull = 0.85
 
+// MemoryFull means that the process has nearly all the memory that its cgroup may have, which others there share.
+func MemoryFull(l *model.Listener) (used, limit uint64, ok bool) {
+	if l == nil || l.Process == nil || l.Process.MemoryUsed == nil || l.Process.MemoryLimit == nil {
+		return 0, 0, false
+	}
+	used, limit = *l.Process.MemoryUsed, *l.Process.MemoryLimit
+	return used, limit, float64(used) >= memoryFull*float64(limit)
+}
+
+// memoryFull is from when that is said: page tables, stacks of the kernel and sockets count there, too.
+const memoryFull = 0.9
+
 // Paused reports whether the JVM was stopped at a safepoint for long enough.
 func (p Pair) Paused() bool {
 	pause := p.Pause()

@@ -25,6 +25,9 @@ func Pause(s *symptoms.Symptoms) string {
 	case s.Either(reading.Stopped):
 		return "the process was stopped (state T)"
 	}
+	if Memory(s) != "" {
+		return stoodFor(s) + Memory(s)
+	}
 	if s.Paused() && s.PausedOtherwise() {
 		return stoodFor(s) + ", for the greater part not for collections"
 	}
@@ -65,6 +68,15 @@ func Heap(s *symptoms.Symptoms) string {
 	}
 	p := s.Now.Process
 	return phrase.Sprintf("; the heap's old generation is %s full (%d of %d MiB)", phrase.Percent(full), *p.OldUsed>>20, *p.OldMax>>20)
+}
+
+// Memory says that the process has nearly all the memory that there is for it.
+func Memory(s *symptoms.Symptoms) string {
+	used, limit, ok := reading.MemoryFull(s.Now)
+	if !ok {
+		return ""
+	}
+	return phrase.Sprintf("; the process has %d of the %d MiB of memory that its cgroup may use", used>>20, limit>>20)
 }
 
 // CPU says how much of the CPU the process lacked.

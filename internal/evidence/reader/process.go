@@ -36,6 +36,9 @@ func (m *processReader) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	}
 	m.readJVM(jvm, now, p, who, miss)
 	p.CPUUsed = &st.CPUTime
+	if st.Used > 0 {
+		p.MemoryUsed = &st.Used
+	}
 	m.readCgroup(proc, p)
 	readChildren(proc, p)
 	m.users.read(proc, now, st, p)

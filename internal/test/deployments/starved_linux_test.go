@@ -2,6 +2,10 @@ package deployments
 
 import (
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/test/rig"
@@ -36,6 +40,33 @@ func starved() []deployment {
 			said := c.Ask(rig.Port, limits...)
 			c.Row.Truth = fmt.Sprintf("%d of %d clients have no answer after 7 s", clients-int(w.Answered.Load()), clients)
 			said.Verdict("saturated cpu_throttled")
+		}},
+		{"a cgroup whose memory is used up, without the OOM killer (version 1)", func(c *rig.Case) {
+			const controller = "/sys/fs/cgroup/memory"
+			if _, err := os.Stat(controller); err != nil {
+				c.Skips("no memory controller of version 1")
+			}
+			dir := filepath.Join(controller, filepath.Base(c.Dir))
+			c.Must(os.Mkdir(dir, 0o755))
+			c.AtLast(func() { c.Do("sh", "-c", "for i in $(seq 50); do rmdir "+dir+" && break; sleep .1; done 2>/dev/null") })
+			c.Must(os.WriteFile(filepath.Join(dir, "memory.limit_in_bytes"), []byte("180M"), 0o600))
+			c.Must(os.WriteFile(filepath.Join(dir, "memory.oom_control"), []byte("1"), 0o600))
+			c.Embedded(rig.JVM{
+				VM: []string{"-Xmx1g"}, Wrap: []string{"sh", "-c", "echo $$ > " + dir + "/cgroup.procs; exec \"$@\"", "sh"},
+			}, "protocol=HTTP/1.1", "port=8080")
+			c.Answers("127.0.0.1:8080")
+			client := &http.Client{Timeout: 3 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+			for range 4 {
+				keep(c, func() error { return rig.Fetch(c.Ctx, client, "http://127.0.0.1:8080/?keep=3000") })
+			}
+			c.Until("its memory is used up", func() bool {
+				text, err := os.ReadFile(filepath.Join(dir, "memory.oom_control"))
+				return err == nil && strings.Contains(string(text), "under_oom 1")
+			})
+			c.Wait(3 * time.Second)
+			c.Row.Truth = "a limit of 180 MiB and -Xmx1g: threads wait for memory (under_oom), the others for these at a safepoint"
+			c.Ask(rig.Port, "--interval", "2s").Verdict("saturated jvm_pause", "losing jvm_pause").
+				Names("MiB of memory that its cgroup may use", "Give its cgroup more memory").Silent("Give it a larger heap", "removes the long ones")
 		}},
 		{"stopped (SIGSTOP), 40 clients on connections they had before", func(c *rig.Case) {
 			s := embedded(c)
