@@ -43,7 +43,7 @@ func notAccepting() Cause {
 				return phrase.Sprintf("See what %s does: it is busy with something else, or stuck; or it has only inherited the socket, as a child of a server that has ended: then end it, start the server again, and have it close its descriptors in children (FD_CLOEXEC). A longer accept queue would only let more clients wait.", reading.ServerName(s.Now))
 			}
 			if unrecognised(s) {
-				return "See what its threads do (a thread dump): in a server in which one thread accepts and serves, as the JDK's HttpServer does unless it is given an executor, a single request that takes long holds up all others; give it an executor, and end that request. If it is a Tomcat: it is still being deployed, or the acceptor thread has ended, as its log says. A longer accept queue would only let more clients wait."
+				return "See what its threads do (a thread dump): in a server in which one thread accepts and serves, as the JDK's HttpServer does unless it is given an executor, or Netty by its event loop, a single request that takes long holds up all others; give it an executor, and have no handler block the event loop. If it is a Tomcat: it is still being deployed, or the acceptor thread has ended, as its log says. A longer accept queue would only let more clients wait."
 			}
 			if s.Now.Acceptor == model.AcceptorMissing {
 				return "If the application is still being deployed, the port opened too early: have it open after the start (bindOnInit=false), and probe readiness by HTTP, not by connecting. Else look for the thread's end in the log (OutOfMemoryError): only a restart brings it back. A longer accept queue would only let more clients wait."
@@ -69,7 +69,7 @@ func notAccepting() Cause {
 			}
 			if unrecognised(s) {
 				return []model.Step{
-					advice.DumpStep(s, "See what its threads do: where one thread accepts and serves, as in the JDK's HttpServer without an executor, a single request holds up all others"),
+					advice.DumpStep(s, "See what its threads do: where one thread accepts and serves, as in the JDK's HttpServer without an executor, or by an event loop (Netty), a single request holds up all others"),
 					advice.Action("If it is a Tomcat: its log says whether it is still being deployed, or the acceptor thread has ended"),
 				}, not
 			}

@@ -40,7 +40,24 @@ func ofUnread() []report {
 			}
 			c.Until("clients time out", func() bool { return sum() >= 90 })
 			c.Row.Truth = fmt.Sprintf("60 clients with a patience of 3 s, each request blocks an event loop for 5 s: %d failed", sum())
-			c.Both(rig.Port, "warning", "losing", "saturated").Silent("max_threads\"", "slow_accept\"", "poller")
+			c.Both(rig.Port, "losing not_accepting", "saturated not_accepting").Names("event loop").Silent("max_threads\"", "slow_accept\"", "poller")
+		}},
+		{"L", "https://github.com/pragmaticalabs/pragmatica/issues/967", "a health check asks by http:// on a port with TLS: each is answered with 400, or closed", func(c *rig.Case) {
+			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, tlsConnector(c, `port="8080"`))
+			c.Answers("127.0.0.1:8080")
+			failed := keep(c, func() error { return rejected(c.Ctx, "/") })
+			c.Until("checks fail", func() bool { return failed.Load() >= 10 })
+			c.Row.Truth = fmt.Sprintf("%s; %d checks failed", s.Says(rig.Port), failed.Load())
+			c.Both(rig.Port, "warning", "ok")
+		}},
+		{"C", "https://github.com/spinnaker/spinnaker/issues/3706", "a probe has no certificate where the server asks for one (certificateVerification=required)", func(c *rig.Case) {
+			s := c.Tomcat(rig.Tomcat10, rig.JVM{}, fmt.Sprintf(`<Connector port="8080" SSLEnabled="true"><SSLHostConfig certificateVerification="required" truststoreFile=%[1]q truststorePassword=%[2]q><Certificate certificateKeystoreFile=%[1]q certificateKeystorePassword=%[2]q/></SSLHostConfig></Connector>`, c.KeystoreFile(), rig.KeystorePassword))
+			c.Answers("127.0.0.1:8080")
+			client := rig.HTTPClient(rig.Unverified(), false)
+			failed := keep(c, func() error { return rig.Fetch(c.Ctx, client, "https://127.0.0.1:8080/") })
+			c.Until("probes fail", func() bool { return failed.Load() >= 10 })
+			c.Row.Truth = fmt.Sprintf("%s; %d probes failed", s.Says(rig.Port), failed.Load())
+			c.Both(rig.Port, "warning", "ok")
 		}},
 	}
 }
