@@ -70,7 +70,7 @@ func TestPackageScripts(t *testing.T) {
 					cmd.Dir = dir
 					out, err := cmd.CombinedOutput()
 					require.NoError(t, err, "%s", out)
-					require.Equal(t, c.want, string(content(t, log)))
+					require.Equal(t, c.want, content(t, log))
 				}
 			})
 		}
