@@ -120,6 +120,16 @@ func (w *Watchlist) OtherPorts(e *Watched) (out []uint16) {
 	return out
 }
 
+// Unowned are the inodes of the sockets that listen in a listener's network namespace, and whose process is not known.
+func (w *Watchlist) Unowned(e *Watched) (inodes []uint32) {
+	for _, l := range w.All {
+		if l.Owner == nil && l.ID.NetNS == e.ID.NetNS {
+			inodes = append(inodes, l.Inodes()...)
+		}
+	}
+	return inodes
+}
+
 // Same reports whether two lists show the same listeners behind the same limits.
 func (w *Watchlist) Same(other *Watchlist) bool {
 	if len(w.Watched) != len(other.Watched) || len(w.Targets) != len(other.Targets) {

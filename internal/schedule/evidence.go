@@ -92,7 +92,7 @@ func (t *tasks) judge(r *watchlist.List, now time.Time, inTrouble func(model.Lis
 			wait = min(wait, due.Sub(now))
 			continue
 		}
-		cost, pending := t.scheduler.acceptors.Read(e, int(l.Queue.Length), l.Taken, r.OtherPorts(e), t.phases(e, now))
+		cost, pending := t.scheduler.acceptors.Read(e, int(l.Queue.Length), l.Taken, r.Watchlist, t.phases(e, now))
 		t.scheduler.bucket.spend(cost)
 		p.began(now, cost, !pending)
 		t.readings++

@@ -64,9 +64,9 @@ func (as *Acceptors) Undecided(id model.ListenerID) bool {
 }
 
 // Read takes another reading of a listener's evidence and judges it: queued are the
-// clients in its accept queue, accepted those that the samples have seen leave it.
+// clients in its accept queue, accepted those that the samples have seen leave it, r who else listens.
 // pending: one more reading may decide.
-func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others []uint16, phases evidence.Phases) (cost time.Duration, pending bool) {
+func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, r *facts.Watchlist, phases evidence.Phases) (cost time.Duration, pending bool) {
 	process, ok := e.Process()
 	if !ok {
 		return 0, false
@@ -77,13 +77,13 @@ func (as *Acceptors) Read(e *facts.Watched, queued int, accepted uint64, others 
 	cost, _ = cputime.Of(func() error {
 		a := as.readers[key]
 		if a == nil {
-			a = &acceptor{reader: as.open(process, Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: others})}
+			a = &acceptor{reader: as.open(process, Listener{PID: process.PID, Port: e.Port(), Inode: key.inode, Others: r.OtherPorts(e), Unowned: r.Unowned(e)})}
 			as.readers[key] = a
 		}
 		a.used = at
-		r := a.reader.Read()
-		r.Queued, r.Accepted = evidence.Known(queued), evidence.Known(accepted)
-		j = a.track.Judge(r, phases, causes.OfMoment)
+		now := a.reader.Read()
+		now.Queued, now.Accepted = evidence.Known(queued), evidence.Known(accepted)
+		j = a.track.Judge(now, phases, causes.OfMoment)
 		return nil
 	})
 	as.store.PutJudgement(e.ID, at, j)

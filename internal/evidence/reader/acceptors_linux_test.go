@@ -38,7 +38,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	}
 	for restart := range 5 {
 		r := watched(100+restart, uint32(1+restart))
-		as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
+		as.Read(&r.Watched[0], 0, 0, r, evidence.Phases{})
 		as.Retain(r)
 		require.Equal(t, 1, open, "only that of the socket that is watched now")
 		now = now.Add(time.Second)
@@ -55,7 +55,7 @@ func TestReadersOfRestartedListenersAreClosed(t *testing.T) {
 	require.False(t, ok)
 
 	r := watched(200, 9)
-	as.Read(&r.Watched[0], 0, 0, nil, evidence.Phases{})
+	as.Read(&r.Watched[0], 0, 0, r, evidence.Phases{})
 	now = now.Add(openFor)
 	as.Retain(r)
 	require.Zero(t, open, "the trouble is over")

@@ -3,6 +3,7 @@ package reader
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/evidence"
@@ -50,10 +51,38 @@ func (r *Reader) open(now time.Time) {
 	}
 }
 
+// findAcceptor finds the acceptor. Where the threads' names are cut off before the port, and whether the process listens on
+// another is not known, its descriptors show it.
+func (r *Reader) findAcceptor() (tid int, err error) {
+	tid, err = threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
+	if !errors.Is(err, threads.ErrUnclear) || r.of.Others != nil || !r.listensAlone() {
+		return tid, err
+	}
+	r.of.Others = []uint16{}
+	return threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
+}
+
+// mostDescriptors is how many descriptors are looked at for that, once: some milliseconds.
+const mostDescriptors = 4096
+
+// listensAlone means that none of the sockets whose process is not known is this process's.
+func (r *Reader) listensAlone() bool {
+	if r.searched || len(r.of.Unowned) == 0 {
+		return false
+	}
+	r.searched = true
+	alone := true
+	next, err := r.proc.SocketFiles(r.of.PID, 0, mostDescriptors, func(_ int, inode uint32) bool {
+		alone = !slices.Contains(r.of.Unowned, inode)
+		return alone
+	})
+	return err == nil && next == 0 && alone
+}
+
 // openThread opens the acceptor, or the main thread, which reports whether the
 // process is stopped. It answers why the acceptor is missing.
 func (r *Reader) openThread() string {
-	tid, findErr := threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
+	tid, findErr := r.findAcceptor()
 	if findErr == nil {
 		thread, err := threads.OpenHandle(r.proc, r.of.PID, tid)
 		if err == nil {

@@ -26,6 +26,8 @@ type Listener struct {
 	// not known. A connector whose port is cut off its threads' names is found at
 	// once when the names explain all of them, else when it is seen in accept().
 	Others []uint16
+	// Unowned are sockets that listen in its network namespace, too, and whose process is not known: it may be this one.
+	Unowned []uint32
 }
 
 // Reader reads one listener's process. It is for one goroutine at a time, and
@@ -43,6 +45,8 @@ type Reader struct {
 	throttle *cgroup.ThrottleFile
 	freezer  *cgroup.FreezerFile
 	stands   evidence.Standstill
+
+	searched bool // whether one of the Unowned is its own, see listensAlone
 
 	tried   time.Time // when what is missing was tried last
 	missing [evidence.NumSubjects]string

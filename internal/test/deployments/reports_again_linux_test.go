@@ -44,7 +44,7 @@ func ofAgain() []report {
 			c.Hold(rig.Clients{N: 30, Text: ajpGet("ms=1")})
 			c.Wait(3 * time.Second)
 			c.Row.Truth = s.Says(rig.Port).String() + "; 20 of a proxy's connections are idle"
-			c.Ask(rig.Port, "--interval", "2s").Verdict("losing keep_alive_idle", "saturated keep_alive_idle", "losing max_connections", "saturated max_connections").Silent("jvm_pause\"", "slow_accept")
+			c.Both(rig.Port, "losing keep_alive_idle", "saturated keep_alive_idle", "losing max_connections", "saturated max_connections").Silent("jvm_pause\"", "slow_accept")
 		}},
 		{"C", "https://github.com/egovernments/DIGIT-DevOps/pull/4893", "a probe kills the server again and again before it is ready for long; an agent to which nobody said which port", func(c *rig.Case) {
 			ctx, cancel := context.WithCancel(c.Ctx)
