@@ -145,7 +145,7 @@ func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
 		AbandonedRequests: l.abandoned - base.abandoned,
 		QueueResets:       l.queueResets - base.queueResets,
 	}
-	now := dropTotals{dropped: maps.Clone(l.dropped)}
+	now, counted := dropTotals{dropped: maps.Clone(l.dropped)}, uint64(0)
 	for i := range l.waiting {
 		w := &l.waiting[i]
 		if w.after >= checkpoint {
@@ -155,6 +155,9 @@ func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
 	for key, d := range now.dropped {
 		b := base.dropped[key]
 		n := d.packets - min(d.packets, b.packets)
+		if counted += n; key.Packet != model.PacketSYN {
+			counted += n // see kindsOf: of an ACK the socket counts two
+		}
 		if !late {
 			n -= min(n, l.late[key]-base.late[key])
 		}
@@ -164,7 +167,7 @@ func (l *ledger) lost(checkpoint int, late bool) *model.Losses {
 		}
 	}
 	bySocket := l.bySocket - base.bySocket
-	out.SocketDrops = bySocket - min(bySocket, l.packets()-base.packets())
+	out.SocketDrops = bySocket - min(bySocket, counted)
 	slices.SortFunc(out.By, func(a, b model.Drops) int {
 		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.Packet, b.Packet))
 	})

@@ -228,3 +228,17 @@ func TestWhatTheSocketAloneDrops(t *testing.T) {
 	require.Zero(t, lately.Losses.SocketDrops, "of before these ten seconds")
 	require.EqualValues(t, 20, o.books.Losses(o.account(), false).SocketDrops)
 }
+
+// Of an ACK that finds the accept queue full the socket counts two: no filter has dropped the other.
+func TestSocketCountsDroppedACKsTwice(t *testing.T) {
+	o := newOverload(t)
+	o.wait(1)
+	o.drops += 5 // besides those of the next line
+	o.drop(5)
+	o.settle(model.CauseMaxThreads)
+	o.wait(8)
+	lost := o.books.Losses(o.account(), false)
+	require.EqualValues(t, 5, lost.DroppedPackets)
+	require.Equal(t, model.PacketACK, lost.By[0].Packet)
+	require.Zero(t, lost.SocketDrops)
+}
