@@ -26,7 +26,7 @@ const (
 	// intakeFree is how much of a connection passes at once whatever its client's others have sent: a probe.
 	intakeFree = 256
 	// intakeOfAll is how many bytes a second are read of all clients together, intakeOfAllBurst how many at once, but for the little
-	// that each has besides: many addresses would have the processor to themselves, too. It is two scrapes by TLS a second, or a page.
+	// that each has besides: many addresses would have the processor to themselves, too. That little is two scrapes by TLS a second, or a page.
 	intakeOfAll      = 512 << 10
 	intakeOfAllBurst = 512 << 10
 	littleRate       = 16 << 10

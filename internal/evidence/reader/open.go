@@ -62,7 +62,7 @@ func (r *Reader) findAcceptor() (tid int, err error) {
 	return threads.FindAcceptor(r.proc, r.of.PID, r.of.Port, r.of.Inode, r.of.Others)
 }
 
-// mostDescriptors is how many descriptors are looked at for that, once: some milliseconds.
+// mostDescriptors is how many descriptors are looked at for that, once.
 const mostDescriptors = 4096
 
 // listensAlone means that none of the sockets whose process is not known is this process's.
