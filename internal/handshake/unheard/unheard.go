@@ -16,6 +16,9 @@ import (
 const (
 	// askAfter is how long TCP has for a segment.
 	askAfter = 100 * time.Millisecond
+	// calmFor is how long none is asked for after a round that left none in doubt: a question takes some microseconds, and a FIN is
+	// repeated for many seconds.
+	calmFor = 400 * time.Millisecond
 	// margin is more than a jiffy of the kernel's and what two clocks differ by.
 	margin = 50 * time.Millisecond
 	// mostWaiting bounds those that are to be asked for, and those of whose FIN a socket has not heard.
@@ -35,7 +38,8 @@ type Clients struct {
 
 	waiting shares.Slots[sighting]      // until they are asked for
 	due     []due                       // used again
-	doubted shares.Slots[sighting]      // those of whose FIN their socket has not heard
+	next    time.Duration               // none is asked for before
+	doubted shares.Slots[sighting]      // those of whose FIN their socket has not heard, while one may be repeated
 	counted shares.Slots[time.Duration] // when they were last seen
 	clients counts.Clients
 }
@@ -88,6 +92,10 @@ func lot() uint64 { return rand.Uint64N(1 << 32) }
 
 // Advance asks for the sockets of those that were seen some time ago.
 func (c *Clients) Advance(now time.Duration) {
+	if now < c.next {
+		return
+	}
+	c.doubted.RemoveIf(func(_ *shares.Ends, s *sighting) bool { return s.asked < now-countedFor })
 	c.due = c.due[:0]
 	c.waiting.RemoveIf(func(e *shares.Ends, s *sighting) bool {
 		if now-s.at < askAfter {
@@ -98,6 +106,9 @@ func (c *Clients) Advance(now time.Duration) {
 	})
 	for i := range c.due {
 		c.ask(&c.due[i].Ends, &c.due[i].sighting)
+	}
+	if len(c.due) > 0 && c.doubted.Len() == 0 {
+		c.next = now + calmFor
 	}
 }
 

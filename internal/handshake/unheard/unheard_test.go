@@ -181,6 +181,43 @@ func TestFloodHidesNoOthers(t *testing.T) {
 	}
 }
 
+// While all sockets hear of what comes few questions are asked; one in doubt is asked for soon, and so are others, until no FIN of its can come.
+func TestFewQuestionsInTheCalm(t *testing.T) {
+	l := newLab()
+	server := netip.MustParseAddrPort("10.0.0.1:8080")
+	n := 0
+	second := func() (asked int) {
+		before := len(l.asked)
+		for range 50 {
+			for range 100 { // of 5,000 clients a second
+				l.fin(endsOf(server, address(n, 1)))
+				n++
+			}
+			l.pass(20 * time.Millisecond)
+		}
+		return len(l.asked) - before
+	}
+	second()
+	require.LessOrEqual(t, second(), 3*mostWaiting)
+
+	unheard := endsOf(netip.MustParseAddrPort("10.0.0.2:8080"), address(1, 41000))
+	l.unheard[unheard] = true
+	l.fin(unheard)
+	l.pass(calmFor + askAfter)
+	l.pass(askAfter)
+	l.fin(unheard)
+	l.pass(askAfter)
+	require.EqualValues(t, 1, l.Of(unheard.Server.Netip(), false))
+
+	l.fin(unheard)
+	l.pass(time.Second)
+	require.Equal(t, 1, l.doubted.Len())
+	require.Greater(t, second(), 5*mostWaiting)
+	l.pass(countedFor + time.Second)
+	require.LessOrEqual(t, second(), 4*mostWaiting)
+	require.Zero(t, l.doubted.Len())
+}
+
 // Of a flood of addresses that are all others neither the first nor the last have all slots.
 func TestLotsAreDrawn(t *testing.T) {
 	l := newLab()
