@@ -116,7 +116,7 @@ func (j *judge) whoWaits() string {
 	if n := reading.WaitingRequests(j.s.Now); n > 0 {
 		parts = append(parts, words.AtLeast(j.s.Now)+phrase.Sprintf("%s %s", phrase.Count(n, "request"), phrase.Verb(n, "waits and no thread has begun to read it", "wait and no thread has begun to read them"))+words.GivenUp(j.s.Now))
 	}
-	if len(parts) == 0 && (j.s.Halted() || j.s.InLongSafepoint()) {
+	if len(parts) == 0 && (j.s.Halted() || j.s.InLongSafepoint() || j.s.WorkerStands() && reading.StillAccepts(j.s.Now) && reading.InHand(j.s.Now) > 0) {
 		parts = append(parts, phrase.Sprintf("%s %s for an answer", phrase.Count(reading.InHand(j.s.Now), "request"), phrase.Verb(reading.InHand(j.s.Now), "waits", "wait")))
 	}
 	if len(parts) == 0 {
@@ -190,7 +190,7 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0 || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
+	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0 || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.WorkerStands() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
 	why := "Not known"

@@ -226,6 +226,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
+	case j.s.WorkerStands():
+		s = "Nothing is lost; " + words.StoppedWorkers(j.s)
 	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0:
 		s = phrase.Capital(words.SilentPeer(j.s))
 	case j.s.LeftInside():
@@ -243,8 +245,6 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.TLSEnded(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
-	case j.s.WorkerStands():
-		s = "Nothing is lost; " + words.StoppedWorkers(j.s)
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():

@@ -90,6 +90,25 @@ func scenariosUnread() []scenario {
 		both("nginx, one of whose two worker processes is stopped, and nobody waits", ok, "", []string{"process_stopped"}, nil, func() look {
 			return free().idle(3).do(nginx(1, 2))
 		}),
+		both("a server that forks for each request, all of whose children are stopped, and nobody waits to be accepted", warning, "", []string{"process_stopped"}, nil, func() look {
+			return free().inService(6).do(nginx(6, 6))
+		}),
+		both("the same, and the next client has left the accept queue since", warning, "", []string{"process_stopped"}, nil, func() look {
+			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(nobodyAccepted(0))
+		}),
+		both("the same, and it waits for clients in accept(2)", warning, "", []string{"process_stopped"}, nil, func() look {
+			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(acceptor(model.AcceptorAccepts))
+		}),
+		both("the same, and their clients have left", warning, "", []string{"process_stopped", "clients_left"}, nil, func() look {
+			return free().do(nginx(6, 6)).do(leftInside(12))
+		}),
+		{
+			name: "the same: a client waited when it was looked at first", status: warning, codes: []string{"process_stopped"}, notCodes: []string{"jvm_pause"},
+			now: free().inService(6).do(nginx(6, 6)), before: free().inService(5).queue(1, 0).do(nginx(5, 5)),
+		},
+		both("a server that forks for each request, and waits for one of its stopped children to end", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
+			return free().inService(6).queue(5, 3*time.Second).do(nginx(6, 6)).do(nobodyAccepted(3 * time.Second)).do(acceptor(model.AcceptorMissing))
+		}),
 		both("nginx, none of whose worker processes is stopped", ok, "", nil, []string{"process_stopped"}, func() look {
 			return free().inService(3).do(nginx(0, 2))
 		}),

@@ -25,7 +25,11 @@ func ThreadsInVain(s *symptoms.Symptoms) string {
 // WaitSteps are what to do about a worker process that is stopped, or a peer that answers no connect.
 func WaitSteps(s *symptoms.Symptoms) []model.Step {
 	if s.WorkerStands() {
-		return []model.Step{Command("Let the worker process go on, and find out who stopped it", Continue(s.Now.Process))}
+		which := "process"
+		if s.Now.Process.StoppedChildren > 1 {
+			which = "processes"
+		}
+		return []model.Step{Command(phrase.Sprintf("Let the worker %s go on, and find out who stopped %s", which, phrase.Verb(s.Now.Process.StoppedChildren, "it", "them")), Continue(s.Now.Process))}
 	}
 	return []model.Step{
 		Action(phrase.Sprintf("Find out why no connection to %s is answered: down, its own accept queue full, or a firewall", words.PeerName(s.SilentPeer()))),

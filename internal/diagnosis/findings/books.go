@@ -274,7 +274,7 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "process_stopped", Title: "the process was stopped",
-			Seen:   "Beside another cause: the process was stopped or frozen in one of the two snapshots. Or one of its worker processes is stopped (nginx, servers that fork), and others are not: what it has accepted is not answered.",
+			Seen:   "Beside another cause: the process was stopped or frozen in one of the two snapshots. Or worker processes are stopped (nginx, servers that fork), while others accept, or the first process does: what they have is not answered.",
 			Change: "See jvm_pause.",
 		},
 		{

@@ -187,11 +187,15 @@ func notObservable(s *symptoms.Symptoms, add adder) {
 
 // processFindings: a CPU, a pause or a stop in addition to another cause.
 func processFindings(s *symptoms.Symptoms, v model.Verdict, add adder) {
-	if s.Either(reading.Stopped) && v.Cause != model.CauseJVMPause {
+	if s.Either(reading.Stopped) && !reading.StillAccepts(s.Now) && v.Cause != model.CauseJVMPause {
 		add("process_stopped", model.SeverityWarning, phrase.Capital(words.Pause(s))+".", advice.Pause(s))
 	}
 	if s.Now.Process != nil && reading.WorkerStopped(s.Now) {
-		add("process_stopped", model.SeverityWarning, phrase.Capital(words.StoppedWorkers(s))+": what it has accepted is not answered.", advice.Pause(s))
+		what := "what it has accepted"
+		if reading.StillAccepts(s.Now) {
+			what = "what clients have asked of these"
+		}
+		add("process_stopped", model.SeverityWarning, phrase.Capital(words.StoppedWorkers(s))+": "+what+" is not answered.", advice.Pause(s))
 	}
 	pauses := v.Status >= model.StatusWarning && s.Paused() || s.PausedMost() && reading.InHand(s.Now) > 0
 	if pauses && v.Cause != model.CauseJVMPause && !s.Either(reading.Stopped) {

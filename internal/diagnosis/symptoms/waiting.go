@@ -18,9 +18,13 @@ func (s *Symptoms) MayBeHalted() bool {
 	return s.Both(reading.Stopped) && s.Both(func(l *model.Listener) bool { return reading.Hidden(l) && reading.Asked(l) })
 }
 
-// WorkerStands means that one of the worker processes is stopped, and that requests are in hand, some of which may be its.
+// WorkerStands means that worker processes are stopped, others or the first process accept, and requests are in hand, some of which
+// may be theirs.
 func (s *Symptoms) WorkerStands() bool {
-	return s.Both(reading.WorkerStopped) && s.Both(func(l *model.Listener) bool { return reading.QueueWaits(l) || reading.InHand(l) > 0 })
+	stopped := func(l *model.Listener) bool { n, _ := reading.StoppedWorkers(l); return n > 0 }
+	return reading.WorkerStopped(s.Now) && s.Both(stopped) && s.Both(func(l *model.Listener) bool {
+		return reading.QueueWaits(l) || reading.InHand(l) > 0 || reading.StillAccepts(l) && (reading.Left(l) > 0 || reading.Hidden(l) && reading.Asked(l))
+	})
 }
 
 // InLongSafepoint means that the JVM has stood still for a second and longer, and does, while clients wait for it as

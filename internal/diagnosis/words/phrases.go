@@ -41,6 +41,8 @@ func StoppedWorkers(s *symptoms.Symptoms) string {
 	switch {
 	case of == 1:
 		which = phrase.Sprintf("the worker process of %s, %v, is stopped (state T)", reading.ServerName(s.Now), s.Now.Process.StoppedChild)
+	case n == of:
+		which = phrase.Sprintf("all %d worker processes of %s are stopped (state T), the first is %v", n, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
 	case n == 1:
 		which = phrase.Sprintf("one of the %d worker processes of %s, %v, is stopped (state T)", of, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
 	}

@@ -24,7 +24,7 @@ func data(all ...rig.Overload) (list []deployment) {
 }
 
 func cases() []deployment {
-	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas(), inherited(), claims(), owners(), front(), hosts(), kinds(), virtual(), unread())
+	return slices.Concat(inCode(), protocols(), around(), others(), more(), webSockets(), starved(), shares(), outgoing(), tried(), unusual(), lies(), javas(), inherited(), claims(), owners(), front(), hosts(), kinds(), virtual(), unread(), forks())
 }
 
 const deploymentsHead = `# Unusual deployments

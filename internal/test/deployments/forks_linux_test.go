@@ -1,0 +1,66 @@
+package deployments
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tcpdiag/tcpdiag/internal/test/rig"
+)
+
+// forks are servers that accept by themselves, and start a process for each request.
+func forks() []deployment {
+	return []deployment{
+		{"a server that forks for each request: all of its children are stopped (SIGSTOP), and it accepts the next clients", func(c *rig.Case) {
+			waiting := stoppedChildren(c, 6, 40)
+			failed := keep(c, func() error { return rejectedAt(c.Ctx, "127.0.0.1:8080", "/") })
+			c.Wait(3 * time.Second)
+			said := c.Both(rig.Port, "warning").Names("all 6 worker processes of python3 are stopped", "pkill -CONT -P ", "process_stopped").Silent("jvm_pause\"", "not_accepting\"")
+			said.Silent("one of the ")
+			c.Row.Truth = fmt.Sprintf("SIGSTOP of 6 children, %d of their clients answered; of the others who come meanwhile %d failed", waiting.Answered.Load(), failed.Load())
+			c.Holds(failed.Load() == 0, "%d clients failed", failed.Load())
+		}},
+		{"the same with as many children as it may have: it waits for one of them to end, and accepts nobody", func(c *rig.Case) {
+			waiting := stoppedChildren(c, 6, 6)
+			others := c.Hold(rig.Clients{N: 5, Text: rig.Get("/")})
+			c.Wait(3 * time.Second)
+			c.Both(rig.Port, "saturated jvm_pause").Names("all 6 worker processes of python3 are stopped", "pkill -CONT -P ").Silent("not_accepting\"")
+			c.Row.Truth = fmt.Sprintf("SIGSTOP of 6 of 6 children; 11 clients connected, %d answered", waiting.Answered.Load()+others.Answered.Load())
+		}},
+	}
+}
+
+// stoppedChildren starts such a server, which has so many children at most, and stops as many as clients ask.
+func stoppedChildren(c *rig.Case, clients, most int) *rig.Crowd {
+	c.Helper()
+	c.Needs("python3")
+	server := c.Program("python3", c.Write("forks.py", fmt.Sprintf(`import socketserver, time
+class Handler(socketserver.BaseRequestHandler):
+    def handle(self):
+        time.sleep(600 if b"slow" in self.request.recv(4096) else 0)
+        self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+class Server(socketserver.ForkingMixIn, socketserver.TCPServer):
+    allow_reuse_address, request_queue_size, max_children = True, 50, %d
+Server(("127.0.0.1", 8080), Handler).serve_forever()
+`, most)))
+	c.Answers("127.0.0.1:8080")
+	children := func() []string {
+		list, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(server.Process.Pid), "task", strconv.Itoa(server.Process.Pid), "children"))
+		c.Must(err)
+		return strings.Fields(string(list))
+	}
+	c.Until("the first child has ended", func() bool { return len(children()) == 0 })
+	slow := c.Hold(rig.Clients{N: clients, Text: rig.Get("/slow")})
+	c.Until("each client has a process", func() bool { return len(children()) == clients })
+	for _, child := range children() {
+		pid, err := strconv.Atoi(child)
+		c.Must(err)
+		c.AtEnd(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		c.Must(syscall.Kill(pid, syscall.SIGSTOP))
+	}
+	return slow
+}
