@@ -34,7 +34,7 @@ func forks() []deployment {
 	}
 }
 
-// stoppedChildren starts such a server, which has so many children at most, and stops as many as clients ask.
+// stoppedChildren starts such a server, with most children at most, and stops those of some clients.
 func stoppedChildren(c *rig.Case, clients, most int) *rig.Crowd {
 	c.Helper()
 	c.Needs("python3")
