@@ -1,0 +1,44 @@
+package reading
+
+import "github.com/tcpdiag/tcpdiag/internal/model"
+
+// Stopped reports whether the process is stopped: by a signal or a debugger, or with its cgroup; or until its core dump is written.
+// Or all its worker processes are, and clients wait to be accepted by these.
+func Stopped(l *model.Listener) bool {
+	if l == nil || l.Process == nil {
+		return false
+	}
+	return l.Process.Stopped || l.Process.Frozen || l.Process.Dumping || allWorkersStopped(l) && !acceptsBeside(l)
+}
+
+func allWorkersStopped(l *model.Listener) bool {
+	n, of := StoppedWorkers(l)
+	return n > 0 && n == of
+}
+
+// StillAccepts means that all its worker processes are stopped, and that it accepts beside them: as a server that starts a
+// process for each request.
+func StillAccepts(l *model.Listener) bool { return allWorkersStopped(l) && acceptsBeside(l) }
+
+// acceptsBeside means that nobody waits in the accept queue, or that clients are taken out of it, or waited for.
+func acceptsBeside(l *model.Listener) bool {
+	if !QueueWaits(l) || l.Acceptor == model.AcceptorAccepts {
+		return true
+	}
+	stands := l.AcceptQueue.NoAcceptFor
+	return stands != nil && *stands == 0
+}
+
+// StoppedWorkers are worker processes that are stopped, of how many, where the process that has started them is not.
+func StoppedWorkers(l *model.Listener) (n, of int) {
+	if l == nil || l.Process == nil || l.Process.Stopped || l.Process.Frozen || l.Process.Dumping {
+		return 0, 0
+	}
+	return l.Process.StoppedChildren, l.Process.Children
+}
+
+// WorkerStopped means that one of them is, and clients are accepted all the same.
+func WorkerStopped(l *model.Listener) bool {
+	n, _ := StoppedWorkers(l)
+	return n > 0 && !Stopped(l)
+}
