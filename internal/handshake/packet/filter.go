@@ -23,12 +23,14 @@ const (
 
 // Reading is which segments are read.
 type Reading struct {
-	More   bool // all segments that go to the ports, beside those with always
-	OneWay bool // nothing that comes from the ports: the loopback receives it, too
+	More     bool // all segments that go to the ports, beside those with always
+	OneWay   bool // nothing that comes from the ports: the loopback receives it, too
+	NoHellos bool // no ClientHellos
 }
 
 // Filter is the program that the kernel runs on every packet of the namespace,
-// from the network header on. The flags come first: nearly all segments have none of them, and begin no TLS handshake.
+// from the network header on. The flags come first: nearly all segments have none of them, and begin no TLS handshake, which only
+// what stands behind their headers shows: in memory that the processor has not read yet.
 // It is not strict: Decode and Tracker are.
 //
 // Most packets have an IPv4 header without options. The offsets of what follows are known then, so the
@@ -38,8 +40,8 @@ func Filter(ports []uint16, r Reading) []bpf.Instruction {
 	if r.More {
 		flags |= FlagACK
 	}
-	plain := append(plainIPv4(flags, !r.OneWay), followed(IPv4Header, ports, r)...)
-	others := append(otherTCP(flags, !r.OneWay), followed(atX, ports, r)...)
+	plain := append(plainIPv4(flags, r), followed(IPv4Header, ports, r)...)
+	others := append(otherTCP(flags, r), followed(atX, ports, r)...)
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 0, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0x45, SkipTrue: 1},
@@ -48,17 +50,17 @@ func Filter(ports []uint16, r Reading) []bpf.Instruction {
 	return append(append(program, plain...), others...)
 }
 
-func plainIPv4(flags uint8, subset bool) []bpf.Instruction {
-	program := flagged(nil, IPv4Header, flags, subset, true)
+func plainIPv4(flags uint8, r Reading) []bpf.Instruction {
+	program := flagged(nil, IPv4Header, flags, !r.OneWay, !r.NoHellos)
 	program = append(program, bpf.LoadExtension{Num: bpf.ExtProto})
 	program = only(program, bpf.JumpEqual, etherIPv4)
 	return unfragmented(program)
 }
 
 // otherTCP leaves the offset of the TCP header in X.
-func otherTCP(flags uint8, subset bool) []bpf.Instruction {
-	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, subset, true))
-	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, subset, true)
+func otherTCP(flags uint8, r Reading) []bpf.Instruction {
+	v4 := unfragmented(flagged([]bpf.Instruction{bpf.LoadMemShift{Off: 0}}, atX, flags, !r.OneWay, !r.NoHellos))
+	v6 := flagged(only(nil, bpf.JumpEqual, etherIPv6), ipv6Header, flags, !r.OneWay, !r.NoHellos)
 	v6 = append(v6, bpf.LoadAbsolute{Off: 6, Size: 1})
 	v6 = append(only(v6, bpf.JumpEqual, protoTCP), bpf.LoadConstant{Dst: bpf.RegX, Val: ipv6Header})
 	program := []bpf.Instruction{

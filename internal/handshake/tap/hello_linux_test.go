@@ -51,6 +51,23 @@ func TestTLSEnded(t *testing.T) {
 		}
 		const get, each = "GET / HTTP/1.0\r\n\r\n", 20
 		fail := uint64(0)
+		if w.oneWay {
+			reads := func() bool {
+				tap.mu.Lock()
+				defer tap.mu.Unlock()
+				return !tap.reading.NoHellos
+			}
+			require.False(t, reads(), "nobody has begun TLS")
+			require.Eventually(t, func() bool {
+				trust := trusting.Clone()
+				trust.ServerName = "example.com"
+				require.NoError(t, ask(trust, get))
+				tap.mu.Lock()
+				defer tap.mu.Unlock()
+				return tap.helloAt > 0
+			}, time.Minute, time.Millisecond)
+			require.Never(t, func() bool { return !reads() }, helloEvery, 100*time.Millisecond)
+		}
 		for range each { // of some ports all is read
 			require.NoError(t, ask(nil, get))
 			for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -94,15 +111,23 @@ func (w world) secured(t *testing.T) (s *httptest.Server, to netip.AddrPort) {
 
 // Of a ClientHello the first byte is read, of no other segment any.
 func TestHelloMark(t *testing.T) {
-	for name, addr := range map[string]string{"IPv4": "127.0.0.1", "IPv6": "::1"} {
+	for name, tt := range map[string]struct {
+		addr    string
+		reading packet.Reading
+	}{
+		"IPv4":          {"127.0.0.1", packet.Reading{}},
+		"IPv6":          {"::1", packet.Reading{}},
+		"IPv4, skipped": {"127.0.0.1", packet.Reading{OneWay: true, NoHellos: true}},
+		"IPv6, skipped": {"::1", packet.Reading{OneWay: true, NoHellos: true}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			ns := nettest.Namespace(t)
-			w := world{server: ns, clients: ns, addr: netip.MustParseAddr(addr)}
+			w := world{server: ns, clients: ns, addr: netip.MustParseAddr(tt.addr)}
 			l := w.listen(t, 100)
 			var r *ring
 			ns.Do(func() {
 				var err error
-				r, err = openRing(packet.Filter([]uint16{l.Addr.Port()}, packet.Reading{}), large())
+				r, err = openRing(packet.Filter([]uint16{l.Addr.Port()}, tt.reading), large())
 				require.NoError(t, err)
 			})
 			defer func() { require.NoError(t, r.close()) }()
@@ -143,7 +168,11 @@ func TestHelloMark(t *testing.T) {
 				}, time.Minute, time.Millisecond)
 				ends = 0
 			}
-			require.Equal(t, each, marked, "in only one of the texts is a ClientHello")
+			want := each // in only one of the texts is a ClientHello
+			if tt.reading.NoHellos {
+				want = 0
+			}
+			require.Equal(t, want, marked)
 		})
 	}
 }

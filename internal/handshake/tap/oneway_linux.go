@@ -36,6 +36,10 @@ const (
 	strayMost = 3 * time.Second / 2
 	// busySegments a second take more than a thousandth of a processor to clone.
 	busySegments = 5000
+	// helloFor is how long ClientHellos are read after one while outgoing packets are left out, and helloSearch how long in each helloEvery
+	// otherwise: to see that a segment is none costs as much as the rest of the filter.
+	helloFor                = time.Minute
+	helloEvery, helloSearch = 5 * time.Second, 500 * time.Millisecond
 )
 
 // chooseDirections reads the counters when it is time, and decides by them.
@@ -48,6 +52,11 @@ func (t *Tap) chooseDirections(at time.Duration) {
 	case !w.on && at >= w.notUpTo && at-w.at >= calmFor:
 		t.checkTrouble(at)
 	}
+}
+
+// skipsHellos reports whether nobody has begun TLS for some time, and nobody is looked for who does.
+func (t *Tap) skipsHellos(at time.Duration) bool {
+	return (t.helloAt == 0 || at-t.helloAt >= helloFor) && at%helloEvery < helloEvery-helloSearch
 }
 
 // countsSockets reports whether there is what takes the place of outgoing packets.
@@ -98,7 +107,7 @@ func (t *Tap) read(r packet.Reading) error {
 
 func (t *Tap) stopOutgoing(at time.Duration) {
 	w := &t.oneWay
-	if t.read(packet.Reading{OneWay: true}) != nil {
+	if t.read(packet.Reading{OneWay: true, NoHellos: t.skipsHellos(at)}) != nil {
 		return
 	}
 	if w.never = t.ring.ignoreOutgoing(true) != nil; w.never {

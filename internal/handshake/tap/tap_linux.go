@@ -26,6 +26,7 @@ type Tap struct {
 	tracker  *handshake.Tracker
 	unheard  unheard.Clients
 	hellos   hello.Clients
+	helloAt  time.Duration // when the latest ClientHello came, 0 for never
 	ports    []uint16
 	listened []netip.AddrPort
 	ignored  uint64
@@ -168,6 +169,9 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link packet.Link) {
 	}
 	at := max(stamp+t.offset, 0)
 	t.tracker.Observe(at, &s)
+	if s.Hello {
+		t.helloAt = at
+	}
 	t.hellos.Observe(at, &s, t.followsFn)
 	if t.o.Socket != nil {
 		t.unheard.Observe(at, &s, t.followsFn)
@@ -176,7 +180,7 @@ func (t *Tap) observe(stamp time.Duration, b []byte, link packet.Link) {
 
 // adjust observes more of the clients while what they answer, or how they end, matters.
 func (t *Tap) adjust(at time.Duration) {
-	r := packet.Reading{OneWay: t.oneWay.on, More: at < t.wideUntil || t.tracker.Stalling()}
+	r := packet.Reading{OneWay: t.oneWay.on, More: at < t.wideUntil || t.tracker.Stalling(), NoHellos: t.oneWay.on && t.skipsHellos(at)}
 	if r != t.reading {
 		t.filtered = t.read(r)
 	}
