@@ -19,6 +19,7 @@ type Found struct {
 	OldestWait time.Duration    // of those queued
 	OldestAsks *time.Duration   // of those queued that are no probes, nil where there are none
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
+	ClosedAgo  time.Duration    // how long ago the latest of these did, where there are any
 
 	farewells []netip.AddrPort // of Closed: see farewell
 	notifies  int              // of these: what came last is unread
@@ -47,7 +48,9 @@ func (f *Found) Add(s *sockdiag.Socket) {
 		return
 	}
 	if s.State == sockdiag.CloseWait && unanswered(s) {
-		f.Closed = append(f.Closed, s.Remote)
+		if f.Closed = append(f.Closed, s.Remote); len(f.Closed) == 1 || s.Info.LastAckRecv < f.ClosedAgo {
+			f.ClosedAgo = s.Info.LastAckRecv
+		}
 		if farewell(s) {
 			f.farewells = append(f.farewells, s.Remote)
 			if s.RecvQ > 1 {
