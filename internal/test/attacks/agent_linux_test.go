@@ -188,15 +188,22 @@ func decode(t *testing.T, text string) *document {
 // metric is the value of a series without labels.
 func (a *agent) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	for line := range strings.Lines(a.get(t, "/metrics")) {
-		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			require.NoError(t, err)
-			return n
-		}
+	return a.metrics(t, name)[0]
+}
+
+// metrics are the values of several, of one moment.
+func (a *agent) metrics(t *testing.T, names ...string) []float64 {
+	t.Helper()
+	text, out := a.get(t, "/metrics"), make([]float64, len(names))
+	for i, name := range names {
+		_, rest, found := strings.Cut(text, "\n"+name+" ")
+		require.True(t, found, "no such metric: %s", name)
+		value, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		require.NoError(t, err)
+		out[i] = n
 	}
-	require.Fail(t, "no such metric", name)
-	return 0
+	return out
 }
 
 // resident is the most memory that the agent alone has had (VmHWM, its program

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/tcpdiag/tcpdiag/internal/api"
 	"github.com/tcpdiag/tcpdiag/internal/incident/recording"
@@ -291,13 +292,14 @@ func serversInTrouble(lasted time.Duration) reported {
 	}}
 }
 
-// stopped are servers of a user who stops what reads their files. A server of another user comes twice a minute.
+// stopped are servers of a user who stops what reads their files. A server of another user comes twice a minute, and the one before it ends:
+// what is watched is as many all the time.
 func stopped() reported {
 	return reported{name: "60 whose readers are stopped", lasted: 90 * time.Second, attack: func(_ context.Context, t *testing.T, s *scene) progress {
 		stopped := s.stoppedCrowd(t)
 		var began time.Time
 		var longest time.Duration
-		n, known := 0, true
+		n, known, pid := 0, true, 0
 		each := func(d *document) {
 			port := neighbourPort + 100 + n
 			if !known && s.knows(t, d, port) {
@@ -305,8 +307,11 @@ func stopped() reported {
 			}
 			require.True(t, known || time.Since(began) < time.Minute, "the limit of the %dth neighbour: %v", n, d.Unavailable)
 			if known && time.Since(began) > 30*time.Second {
+				if pid > 0 {
+					require.NoError(t, unix.Kill(pid, unix.SIGKILL))
+				}
 				n, known, began = n+1, false, time.Now()
-				neighbourly(port+1, false).start(t, s.pods, s.java)
+				pid = neighbourly(port+1, false).start(t, s.pods, s.java)
 			}
 		}
 		return progress{each: each, said: func() string {
