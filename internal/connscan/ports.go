@@ -45,7 +45,7 @@ type portSearch struct {
 	many  bool // there may be enough of them to matter
 	apart bool // a walk of their own, without tcp_info, takes less
 	due   bool // it is time
-	left  bool // there may be enough in TIME_WAIT, which no process holds, to matter
+	left  bool // there may be enough in TIME_WAIT, which no process holds, to matter; or workers may hold them
 	peers connections.Peers
 	reuse connections.Reuse
 	whole bool // all of the table was walked
@@ -64,6 +64,7 @@ func (s *Scanner) searchPorts(r *facts.Watchlist, n *namespace.Namespace) *portS
 	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
 	out.apart = used >= apartFrom && float64(used) >= apartPart*float64(all)
 	out.due = out.many && last.due(s.now())
+	out.left = out.left || out.apart && s.hasWorkers(r, n)
 	return out
 }
 
@@ -125,14 +126,72 @@ func (s *Scanner) busiest(r *facts.Watchlist, n *namespace.Namespace, peers conn
 	}
 	least := ownedPart * float64(len(live))
 	for key, e := range r.Owners() {
-		if e.ID.NetNS != n.ID || float64(s.room(r, key)) <= least {
-			continue
-		}
-		if s.estimateSockets(key, live) > least {
+		switch {
+		case e.ID.NetNS != n.ID:
+		case float64(s.room(r, key)) > least && s.estimateSockets(key, live) > least, s.workersSockets(key, live) > least:
 			out[key] = d
 		}
 	}
 	return out
+}
+
+// hasWorkers reports whether a process of the namespace has others work for it, whose connections are not its own.
+func (s *Scanner) hasWorkers(r *facts.Watchlist, n *namespace.Namespace) bool {
+	for key, e := range r.Owners() {
+		if e.ID.NetNS == n.ID && s.workers(key) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// workers is how many worker processes a process had at its latest reading.
+func (s *Scanner) workers(key hostproc.ProcessKey) int {
+	p := s.store.Process(key)
+	last, ok := p.Readings.Last()
+	if !ok || last.Value == nil {
+		return 0
+	}
+	return last.Value.Children
+}
+
+// mostWorkers is of how many worker processes the descriptors are read.
+const mostWorkers = 16
+
+// workersSockets estimates how many of the sockets a process's workers have, by the first of these.
+func (s *Scanner) workersSockets(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
+	all := s.workers(key)
+	if all == 0 {
+		return 0
+	}
+	parent, err := s.proc.Stat(key.PID)
+	if err != nil {
+		return 0
+	}
+	pids, _ := s.proc.Children(key.PID)
+	seen, sum := 0, 0.
+	for _, pid := range pids {
+		st, err := s.proc.Stat(pid)
+		if err != nil || st.Comm != parent.Comm {
+			continue
+		}
+		hits := 0
+		read, _ := openfiles.SubsetOfSockets(s.proc, pid, descriptorsRead, func(inode uint32) {
+			if _, ok := live[inode]; ok {
+				hits++
+			}
+		})
+		if open, err := openfiles.Count(s.proc, pid); err == nil && read > 0 {
+			sum += float64(hits) * max(1, float64(open)/float64(read))
+		}
+		if seen++; seen == mostWorkers {
+			break
+		}
+	}
+	if seen == 0 {
+		return 0
+	}
+	return sum * max(1, float64(all)/float64(seen))
 }
 
 // unowned are ports that no process holds: those of whoever was last seen to hold

@@ -1,9 +1,12 @@
 package schedule
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -28,6 +31,36 @@ func TestScriptedOutgoing(t *testing.T) {
 	require.Equal(t, 90, l.Process.Busiest.Ports)
 	require.Equal(t, "10.0.0.9:5432", l.Process.Busiest.Address.String())
 	require.Equal(t, model.StatusWarning, l.Verdict.Status, "%+v", l.Limits)
+	require.Equal(t, model.CauseEphemeralPorts, l.Verdict.Cause)
+}
+
+// Of a server that has worker processes these hold them.
+func TestScriptedOutgoingOfWorkers(t *testing.T) {
+	w := usingPorts(t, nil)
+	const first, second = 4711, 4712
+	var halves [2][]uint32
+	for i := range 90 {
+		halves[i%2] = append(halves[i%2], 5000+uint32(i))
+	}
+	w.process(first, "server", halves[0]...)
+	w.process(second, "server", halves[1]...)
+	for _, pid := range []int{serverPID, first, second} {
+		path := filepath.Join(w.dir, fmt.Sprint(pid), "stat")
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, bytes.Replace(text, []byte("(java)"), []byte("(nginx)"), 1), 0o600))
+	}
+	w.holds(serverPID, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, fmt.Sprint(serverPID), "task", fmt.Sprint(serverPID), "children"), fmt.Appendf(nil, "%d %d ", first, second), 0o600))
+	w.scanned()
+	w.pass(time.Minute)
+	var l *model.Listener
+	for range 30 {
+		l = w.only(w.second())
+	}
+	require.Equal(t, 2, l.Process.Children)
+	require.NotNil(t, l.Process.Busiest)
+	require.Equal(t, 90, l.Process.Busiest.Ports)
 	require.Equal(t, model.CauseEphemeralPorts, l.Verdict.Cause)
 }
 
