@@ -831,6 +831,10 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("IPReversePathFilter", 2),
 		},
 		{
+			name: "hosts that share an address use a port again whose connection is in TIME_WAIT", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("PAWSTimewait", 30),
+		},
+		{
 			name: "a netfilter rule with a counter drops them", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: moved("nft inet firewall input handle 5 drop dport 8080", 31),
 		},
@@ -1123,8 +1127,16 @@ func scenariosClaims() []scenario {
 			now: fresh().do(answers(0, 0)).do(alerted(2, 2, 0)), before: fresh(), change: moved("PassiveOpens", 2),
 		},
 		{
-			name: "answers of 7 bytes where TLS is not spoken", status: ok, notCodes: []string{"server_resets"},
+			name: "answers of 7 bytes where TLS is not spoken", status: ok, notCodes: []string{"server_resets", "alerts_unknown"},
 			now: fresh().do(answers(12, 0)).do(alerted(12, 12, 0)).do(func(l *model.Listener) { l.Connector.TLS = false }), before: fresh(), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "the same of a server that is not known to speak TLS or not", status: ok, codes: []string{"alerts_unknown"}, notCodes: []string{"server_resets", "tls_ended"},
+			now: fresh().do(answers(12, 0)).do(alerted(12, 12, 0)).do(haproxy), before: fresh().do(haproxy), change: moved("PassiveOpens", 12),
+		},
+		{
+			name: "the same, six of forty", status: ok, notCodes: []string{"alerts_unknown"},
+			now: fresh().do(answers(40, 0)).do(alerted(6, 40, 0)).do(haproxy), before: fresh().do(haproxy), change: moved("PassiveOpens", 40),
 		},
 		{
 			name: "no client trusts the server's certificate", status: warning, codes: []string{"tls_ended"},

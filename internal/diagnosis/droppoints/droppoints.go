@@ -92,6 +92,7 @@ func Of(s *symptoms.Symptoms) (out []Point) {
 		{"TCPMD5Failure", "TCP MD5: the clients' signatures are wrong", md5Text, ""},
 		{"TCPAOBad", "TCP-AO: the clients' signatures are wrong", md5Text, ""},
 		{"TCPAOKeyNotFound", "TCP-AO: the clients' key is not known", md5Text, ""},
+		{"PAWSTimewait", "a connection of their address and port is in TIME_WAIT, and has later timestamps, as where hosts share an address", "See which address translation they come through. Give it more ports or addresses; have it let a client's reset through (no drop of ct state invalid), which ends TIME_WAIT unless tcp_rfc1337 is 1 here. Who then comes from another port is counted as having given up", "nstat -az TcpExtPAWSTimewait; sysctl net.ipv4.tcp_rfc1337"},
 	} {
 		if n := moved(c.name); n > 0 {
 			out = append(out, Point{phrase.Sprintf("%s (%s +%d)", c.what, c.name, n), advice.Command(c.text, c.command)})

@@ -235,6 +235,14 @@ func findingsOfProcess() []causes.Runbook {
 			Vain:    "More threads or connections.",
 		},
 		{
+			Code: "alerts_unknown", Title: "answers of the length of a TLS alert",
+			Seen:    "Of a server that is not known to speak TLS, and not known not to: three clients at least, and a fifth of those that sent something, had 7 bytes as their whole answer, and the server ended the connection. Seen by the numbers of its segments (CAP_NET_RAW); nothing is read of them.",
+			Clients: "Asked by `http://`: empty reply, connection closed. Asked by `https://`: handshake failure, protocol version.",
+			Check:   "`openssl s_client -connect NAME:PORT` from a client's host.",
+			Change:  "The scheme of the address that clients or health checks ask; or a version of TLS and a cipher that both have.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "forgotten_connections", Title: "something in between no longer knows clients' connections",
 			Seen:    "Of the connections that the server has ended lately three at least, and a fifth, are in FIN_WAIT1, their FIN repeated for five seconds and longer, in two readings, while others of the same addresses are heard of. Hosts that share an address, of which many are gone, look the same. Before the server ends connections nothing is seen here, nor what is lost in between.",
 			Clients: "The next request on an idle connection has no answer: a firewall, NAT or load balancer has forgotten it.",

@@ -41,6 +41,13 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "They belong to listeners that are not watched (--all shows them) or that closed meanwhile; they are not counted here.",
 		})
 	}
+	if n, of := s.AsByAlert(); n > 0 {
+		out = append(out, model.Finding{
+			Code: "alerts_unknown", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("%d of %s had 7 bytes as their whole answer, the length of a TLS alert, and the server ended the connection. Whether it speaks TLS is not known.", n, phrase.Count(of, "client")),
+			Advice:   "Where it does, these clients fail: they ask by http://, or have no version of TLS or no cipher in common with it. \"openssl s_client -connect HOST:PORT\" from a client's host tells. A server whose answers are that short looks the same.",
+		})
+	}
 	if n, followed := s.NoneAnswered(); n > 0 {
 		out = append(out, model.Finding{
 			Code: "answers_unknown", Severity: model.SeverityInfo,

@@ -558,6 +558,15 @@ func (s *Symptoms) Alerted() (n, of uint64) {
 	return ofTalking(c, c.Alerted)
 }
 
+// AsByAlert is the same of a server of which it is not known whether it speaks TLS.
+func (s *Symptoms) AsByAlert() (n, of uint64) {
+	c, k := s.Clients(), s.Now.Connector
+	if c == nil || k != nil && k.TLS || reading.IsTomcat(s.Now) || !s.Now.Listening() {
+		return 0, 0
+	}
+	return ofTalking(c, c.Alerted)
+}
+
 // TLSEnded is how many clients ended their TLS handshake when they had the server's answer, and of how many that sent something,
 // where they are a fifth of these.
 func (s *Symptoms) TLSEnded() (n, of uint64) {

@@ -73,7 +73,7 @@ func addMemoryCounters(fs hostproc.FS, pid int, out map[string]uint64) error {
 		return err
 	}
 	names := []string{
-		"TCPAbortOnMemory", "TCPMemoryPressures", "IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData",
+		"TCPAbortOnMemory", "TCPMemoryPressures", "IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData", "PAWSTimewait",
 	}
 	cols, err := findColumns(data, "TcpExt", names)
 	if err != nil {

@@ -17,7 +17,7 @@ type NetCountersFile struct{ netstat, snmp, ip, icmp *counterFile }
 func OpenNetCounters(fs hostproc.FS, pid int) (*NetCountersFile, error) {
 	netstat, err := openCounters(fs, pid, "netstat", "TcpExt", append(listenCounterNames(),
 		"SyncookiesSent", "SyncookiesFailed", "EmbryonicRsts", "TCPTimeouts", "TCPSynRetrans", "TCPAbortOnMemory", "TCPMemoryPressures",
-		"IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData"))
+		"IPReversePathFilter", "TCPMD5NotFound", "TCPMD5Unexpected", "TCPMD5Failure", "TCPAOBad", "TCPAOKeyNotFound", "TCPAbortOnClose", "TCPAbortOnData", "PAWSTimewait"))
 	if err != nil {
 		return nil, err
 	}
