@@ -48,7 +48,7 @@ func reports() []report {
 		panic("no case " + name)
 	}
 	const github = "https://github.com/"
-	return slices.Concat(onThePort(), ofThreads(), ofClients(), ofStanding(), ofEnded(), ofStopped(), ofNetworks(), ofPaths(), ofOthers(), ofAgain(), ofLeftovers(), ofFilters(), ofUnread(), []report{
+	return slices.Concat(onThePort(), ofThreads(), ofClients(), ofStanding(), ofEnded(), ofStopped(), ofNetworks(), ofPaths(), ofOthers(), ofAgain(), ofLeftovers(), ofFilters(), ofUnread(), ofProxies(), []report{
 		{"A", github + "spring-projects/spring-boot/issues/55", "the port is bound before the application has started, and curl stalls", func(c *rig.Case) {
 			c.Embedded(rig.JVM{}, tomcat("deploy=600000")...)
 			c.Until("the port is open", func() bool { return c.Connects(rig.Port) })
