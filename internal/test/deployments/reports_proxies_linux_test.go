@@ -19,7 +19,7 @@ func ofProxies() []report {
 			far(c, "")
 			c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080")
 			c.Answers("127.0.0.1:8080")
-			c.Nginx(`server { listen 10.77.0.1:80; location / { proxy_pass http://127.0.0.1:8080/?ms=600000; } }`)
+			c.Nginx(`server { listen 80; location / { proxy_pass http://127.0.0.1:8080/?ms=600000; } }`)
 			inFar(c, `import socket, time
 kept = []
 for i in range(40):
@@ -32,7 +32,7 @@ time.sleep(600)`)
 			c.Row.Truth = fmt.Sprintf("%d local ports, as many requests of nginx; of the others %d answered with 200, %d with 500 or 502", ports, answered, failed)
 		}},
 		{"B", "https://github.com/ZoeyVid/NPMplus/issues/2575", "the worker of nginx computes all the time, and clients wait (there a module's loop, here a regular expression)", func(c *rig.Case) {
-			c.Nginx(`pcre_jit off; server { listen 127.0.0.1:80; location / { if ($request_uri ~ "^/(a+)+$") { return 204; } return 200 "ok"; } }`)
+			c.Nginx(`server { listen 80; location / { if ($request_uri ~ "^/(a+)+$") { return 204; } return 200 "ok"; } }`)
 			for range 12 {
 				keep(c, func() error { return rejectedAt(c.Ctx, "127.0.0.1:80", "/"+strings.Repeat("a", 40)+"!") })
 			}
@@ -52,7 +52,7 @@ time.sleep(600)`)
 		}},
 		{"L", "https://github.com/Hubs-Foundation/hubs-cloud/issues/376", "a proxy asks by http:// on a port of nginx with TLS: each request is answered with 400", func(c *rig.Case) {
 			c.Do("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "3", "-subj", "/CN=localhost", "-keyout", filepath.Join(c.Dir, "key.pem"), "-out", filepath.Join(c.Dir, "cert.pem"))
-			c.Nginx(fmt.Sprintf(`server { listen 127.0.0.1:443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; location / { return 200 "ok"; } }`, c.Dir))
+			c.Nginx(fmt.Sprintf(`server { listen 443 ssl; ssl_certificate %[1]s/cert.pem; ssl_certificate_key %[1]s/key.pem; location / { return 200 "ok"; } }`, c.Dir))
 			failed := keep(c, func() error { return rejectedAt(c.Ctx, "127.0.0.1:443", "/") })
 			c.Until("clients fail", func() bool { return failed.Load() >= 10 })
 			c.Both(443, "ok").Silent("alerts_unknown", "server_resets")
