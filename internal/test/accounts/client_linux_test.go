@@ -66,6 +66,7 @@ type client struct {
 	fd       int
 	deadline time.Duration
 	half     time.Duration // when it ends its side, 0 if it has
+	shut     time.Duration // when it has, 0 for not
 }
 
 // crowd runs clients by one epoll instance.
@@ -194,7 +195,7 @@ func (c *crowd) step(most time.Duration) bool {
 	for _, k := range c.byFD {
 		if k.half > 0 && c.now() >= k.half {
 			k.half = 0
-			_ = unix.Shutdown(k.fd, unix.SHUT_WR)
+			c.shut(k)
 		}
 		if c.now() >= k.deadline {
 			c.timeout(k)
@@ -259,9 +260,15 @@ func (c *crowd) connects(k *client) bool {
 	case c.waits.halfAfter > 0:
 		k.half = c.now() + c.waits.halfAfter
 	case c.waits.half:
-		_ = unix.Shutdown(k.fd, unix.SHUT_WR)
+		c.shut(k)
 	}
 	return true
+}
+
+// shut has a client end its side.
+func (c *crowd) shut(k *client) {
+	_ = unix.Shutdown(k.fd, unix.SHUT_WR)
+	k.shut = c.now()
 }
 
 func (c *crowd) receive(k *client) {
