@@ -57,6 +57,7 @@ for i in range(3):
             c.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"); c.close()
 os.wait()
 `, c.Dir, at)))
+		c.AtEnd(func() { _ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL) }) // state D: other signals are blocked
 		c.Answers("127.0.0.1:8080")
 		c.Hold(rig.Clients{N: 3, Text: rig.Get("/stuck")})
 		c.Wait(time.Second)
