@@ -46,7 +46,7 @@ time.sleep(600)`)
 			c.Answers("127.0.0.1:8080")
 			counts := translated(c)
 			c.Until("clients fail", func() bool { n, failed := counts(); return failed >= 2 && n > 60 })
-			c.Both(rig.Port, "losing before_listener").Names("PAWSTimewait", "as where hosts share an address").Silent("syn_backlog\"", "max_threads\"", "the place is unknown")
+			c.Both(rig.Port, "losing before_listener").Names("PAWSTimewait", "as where hosts share an address").Silent(": \"syn_backlog\"", "max_threads\"", "the place is unknown")
 			answered, failed := counts()
 			c.Row.Truth = fmt.Sprintf("%s; two hosts behind one address and ten ports: answered and timed out %d %d, others came in a second later from another port", s.Says(rig.Port), answered, failed)
 		}},
