@@ -155,8 +155,9 @@ func (s *Scanner) workers(key hostproc.ProcessKey) int {
 	return last.Value.Children
 }
 
-// mostWorkers is of how many worker processes the descriptors are read.
-const mostWorkers = 16
+// mostWorkers is of how many worker processes the descriptors are read, and mostChildren among how many processes they are looked for: whoever
+// owns the server may have any number of others.
+const mostWorkers, mostChildren = 16, 64
 
 // workersSockets estimates how many of the sockets a process's workers have, by the first of these.
 func (s *Scanner) workersSockets(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
@@ -170,7 +171,7 @@ func (s *Scanner) workersSockets(key hostproc.ProcessKey, live map[uint32]struct
 	}
 	pids, _ := s.proc.Children(key.PID)
 	seen, sum := 0, 0.
-	for _, pid := range pids {
+	for _, pid := range pids[:min(len(pids), mostChildren)] {
 		st, err := s.proc.Stat(pid)
 		if err != nil || st.Comm != parent.Comm {
 			continue
