@@ -19,8 +19,14 @@ func notReading() Cause {
 				return max(When(s.Both(reading.WithoutPoller) && s.Both(reading.UnreadAny), Surely), When(s.RequestsStand() && s.ThreadsFree(), Possibly))
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
-				{"the JVM stood still, or its threads waited for a CPU, for a quarter of the time together, or the CPU limit withheld a quarter of what the process wanted", func(s *symptoms.Symptoms) bool {
+				{"its process was followed for less than 0.4 s of the time in which the requests have been unread: whether it ran then is not known", func(s *symptoms.Symptoms) bool {
+					return !s.Both(reading.WithoutPoller) && s.HardlySeen()
+				}},
+				{"the JVM stood still, or its threads waited for a CPU, for a quarter of that time together, or the CPU limit withheld a quarter of what the process wanted", func(s *symptoms.Symptoms) bool {
 					return !s.Both(reading.WithoutPoller) && (s.WasNotRunning() || s.ThrottledMuch())
+				}},
+				{"the poller waits for something as at a safepoint, and the JVM may have been at one all the time: none ended between the readings", func(s *symptoms.Symptoms) bool {
+					return !s.Both(reading.WithoutPoller) && s.MayHaveStood()
 				}},
 				{"as many connections are answered and open as there are threads, each of which may read the rest of a request there", func(s *symptoms.Symptoms) bool {
 					return !s.Both(reading.WithoutPoller) && eachMaySwallow(s)
