@@ -853,6 +853,12 @@ func scenariosClaims() []scenario {
 			},
 		},
 		{
+			name: "the same, and the rules were not read again", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
+				e.Delta[droppoints.ConntrackDrop], e.Delta[model.RulesRead] = 0, 0
+			},
+		},
+		{
 			name: "connection tracking is full", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientGaveUp, 10)), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta[droppoints.ConntrackDrop] = 31

@@ -3,7 +3,6 @@ package namespace
 import (
 	"errors"
 	"maps"
-	"sync/atomic"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -21,12 +20,12 @@ type front struct {
 	filter    *netns.Filter
 	asked     bool // conntrack has no file: filter is asked for it
 	refused   refused
-	all       *atomic.Int32 // fronts that have a filter
+	shared    *Shared
 }
 
 // open is for the inside of the namespace.
-func (f *front) open(proc hostproc.FS, all *atomic.Int32) {
-	f.all = all
+func (f *front) open(proc hostproc.FS, shared *Shared) {
+	f.shared = shared
 	var err error
 	if f.conntrack, err = netstat.OpenConntrack(proc, hostproc.CallingThread); err != nil {
 		f.conntrack, f.asked = nil, true
@@ -34,7 +33,7 @@ func (f *front) open(proc hostproc.FS, all *atomic.Int32) {
 	if f.filter, err = netns.OpenFilter(); err != nil {
 		f.filter = nil
 	} else {
-		f.all.Add(1)
+		f.shared.fronts.Add(1)
 	}
 	if !netns.PacketsReadable() {
 		f.refused.open()
@@ -49,13 +48,23 @@ func (f *front) read(out map[string]uint64) {
 	if f.filter == nil {
 		return
 	}
-	err := f.filter.Rules(out, int(f.all.Load()))
+	err := f.rules(out)
 	if err == nil && f.asked {
 		err = f.filter.Conntrack(out)
 	}
 	if err != nil { // it may not be asked, or the kernel has none
 		_ = f.closeFilter()
 	}
+}
+
+func (f *front) rules(out map[string]uint64) error {
+	patience := time.Duration(f.shared.patience.Load())
+	if patience <= 0 {
+		return f.filter.Rules(out, int(f.shared.fronts.Load()))
+	}
+	begun := time.Now()
+	defer func() { f.shared.patience.Add(-time.Since(begun).Nanoseconds()) }()
+	return f.filter.RulesOnce(out, patience)
 }
 
 func (f *front) close() error {
@@ -72,7 +81,7 @@ func (f *front) close() error {
 }
 
 func (f *front) closeFilter() error {
-	f.all.Add(-1)
+	f.shared.fronts.Add(-1)
 	filter := f.filter
 	f.filter = nil
 	return filter.Close()

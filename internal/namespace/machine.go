@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/cputime"
 	"github.com/tcpdiag/tcpdiag/internal/hostproc"
@@ -30,7 +31,12 @@ type Shared struct {
 	away       atomic.Int64
 	crowds     crowds
 	fronts     atomic.Int32 // namespaces whose rules are read
+	patience   atomic.Int64 // how long a one-shot still waits for them, in nanoseconds
 }
+
+// ReadOnce has the readings of netfilter's rules be waited for, that long in all: what is not there in time, nobody
+// would see later. The samples wait as well.
+func (s *Shared) ReadOnce(patience time.Duration) { s.patience.Store(patience.Nanoseconds()) }
 
 // Away is that time so far, in nanoseconds.
 func (s *Shared) Away() int64 { return s.away.Load() }
@@ -175,7 +181,7 @@ func (r *machine) waken() error {
 		if r.socks, err = netstat.OpenSockstat(r.proc, hostproc.CallingThread); err != nil {
 			return err
 		}
-		r.front.open(r.proc, &r.shared.fronts)
+		r.front.open(r.proc, r.shared)
 		r.slow, err = sockdiag.DialShared(&r.shared.slow)
 		return err
 	})

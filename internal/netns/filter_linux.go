@@ -28,6 +28,7 @@ type Filter struct {
 // rules a reading takes tens of milliseconds, and a stranger may have a million.
 type rules struct {
 	counts   map[string]uint64
+	begun    time.Time
 	next     time.Time
 	readings uint64
 	partial  bool // there were more than mostRules
@@ -117,6 +118,8 @@ const (
 	rulesRest = 50
 	// rulesPatience is how long a reading is waited for: what takes longer is there the next time.
 	rulesPatience = 5 * time.Millisecond
+	// onceRest is the longest rest for who looks once: nobody reads what has moved since.
+	onceRest = 200 * time.Millisecond
 	// mostRules is of how many rules the counters are read. Where there are more, one that is
 	// not read may be new or not, and may drop or not: RulesRead is left out.
 	mostRules = 64
@@ -128,9 +131,20 @@ const (
 // where it is for that port alone. It never waits for long, however many rules there are: they are read beside the caller. The
 // rules of that many namespaces are read, which share what it may cost.
 func (f *Filter) Rules(out map[string]uint64, namespaces int) error {
+	return f.rules(out, namespaces, rulesPatience, false)
+}
+
+// RulesOnce is the same for who looks once, and waits that long: on a machine that others crowd a reading
+// of a few rules takes its time, too, and no later one shows them.
+func (f *Filter) RulesOnce(out map[string]uint64, patience time.Duration) error {
+	return f.rules(out, 1, patience, true)
+}
+
+func (f *Filter) rules(out map[string]uint64, namespaces int, patience time.Duration, once bool) error {
 	f.mu.Lock()
-	done := f.reading
-	if done == nil && !time.Now().Before(f.latest.next) {
+	done, now := f.reading, time.Now()
+	due := !now.Before(f.latest.next) || once && now.Sub(f.latest.begun) >= onceRest
+	if done == nil && due {
 		done = make(chan struct{})
 		f.reading = done
 		go f.readRules(max(namespaces, 1), done)
@@ -139,7 +153,7 @@ func (f *Filter) Rules(out map[string]uint64, namespaces int) error {
 	if done != nil {
 		select {
 		case <-done:
-		case <-time.After(rulesPatience):
+		case <-time.After(patience):
 		}
 	}
 	f.mu.Lock()
@@ -155,8 +169,7 @@ func (f *Filter) Rules(out map[string]uint64, namespaces int) error {
 }
 
 func (f *Filter) readRules(namespaces int, done chan struct{}) {
-	start := time.Now()
-	read := rules{counts: make(map[string]uint64)}
+	read := rules{counts: make(map[string]uint64), begun: time.Now()}
 	read.err = f.ask(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETRULE, func(family uint8, message []byte) {
 		r := ruleOf(family, message)
 		if !r.countsLosses() {
@@ -169,7 +182,7 @@ func (f *Filter) readRules(namespaces int, done chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	read.readings = f.latest.readings + 1
-	read.next = start.Add(time.Duration(rulesRest*namespaces) * time.Since(start))
+	read.next = read.begun.Add(time.Duration(rulesRest*namespaces) * time.Since(read.begun))
 	f.latest, f.reading = read, nil
 	close(done)
 }

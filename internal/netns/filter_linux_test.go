@@ -88,6 +88,32 @@ func TestRulesAreNotWaitedFor(t *testing.T) {
 	require.Empty(t, got)
 }
 
+// Who looks once has them, however long the reading takes, up to a time: and again when he looks the last time.
+func TestRulesForWhoLooksOnce(t *testing.T) {
+	got := map[string]uint64{}
+	begun := time.Now()
+	require.NoError(t, netns.NewUnanswered().RulesOnce(got, 50*time.Millisecond))
+	require.Empty(t, got)
+	require.GreaterOrEqual(t, time.Since(begun), 50*time.Millisecond)
+	nettest.Root(t)
+	nettest.Namespace(t).Do(func() {
+		f, err := netns.OpenFilter()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, f.Close()) }()
+		require.NoError(t, f.Rules(got, 1_000_000)) // the next one rests for long
+		rulesRead(t, f, got)
+		time.Sleep(250 * time.Millisecond)
+		require.NoError(t, f.RulesOnce(got, time.Minute))
+		require.EqualValues(t, 2, got[model.RulesRead])
+		first, err := netns.OpenFilter()
+		require.NoError(t, err)
+		defer func() { require.NoError(t, first.Close()) }()
+		clear(got)
+		require.NoError(t, first.RulesOnce(got, time.Minute))
+		require.EqualValues(t, 1, got[model.RulesRead])
+	})
+}
+
 // What the rules of many namespaces may cost is what those of one may.
 func TestRulesOfManyNamespacesAreReadLessOften(t *testing.T) {
 	nettest.Root(t)

@@ -141,12 +141,16 @@ func (s *Scheduler) Observe(ctx context.Context, interval time.Duration) error {
 	if interval <= 0 {
 		return s.Scan(ctx)
 	}
+	s.lister.Namespaces.Shared.ReadOnce(rulesPatience)
 	if err := errors.Join(s.run(ctx, interval), ctx.Err()); err != nil {
 		return err
 	}
 	s.looping.Store(false) // no other snapshot follows the next one
 	return s.scan(ctx, true)
 }
+
+// rulesPatience is how long a one-shot waits for the counters of netfilter's rules in all, of all namespaces.
+const rulesPatience = 2 * time.Second
 
 // Healthy says that samples or snapshots have stopped. It says nothing of the
 // servers that are watched.

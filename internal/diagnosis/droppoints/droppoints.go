@@ -32,7 +32,7 @@ func Where(s *symptoms.Symptoms) string {
 		return "a firewall rule rejects them with a reset (which one is not known)"
 	}
 	_, tracked := s.Delta[ConntrackDrop]
-	_, ruled := s.Delta[model.RulesRead]
+	ruled := s.Delta[model.RulesRead] > 0 // else their counters are those of before
 	switch {
 	case tracked && ruled:
 		return "the place is unknown (no counter of rp_filter, TCP MD5, connection tracking or of a rule that drops moved; a rule without a counter may do it)"
