@@ -93,6 +93,16 @@ func (t *Tracker) measured(at time.Duration, a *attempt) {
 	t.nearest.Note(at, a.client, t.table.hash(&key{client: a.client}), a.rtt)
 }
 
+// leastRoundTrip is what the handshake of a client that was let in took at least, where its answer to the SYN-ACK is not known;
+// 0 otherwise.
+func (t *Tracker) leastRoundTrip(at time.Duration, a *attempt) uint32 {
+	if a.rtt > 0 || a.entered <= a.lastReply {
+		return 0
+	}
+	least, _ := t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client}))
+	return min(a.entered-a.lastReply, uint32(least))
+}
+
 func (t *Tracker) ask(a *attempt) kernel.Found {
 	e := t.endpoints.of(a)
 	if t.asked == nil || e.addr.Netip().IsUnspecified() {
@@ -135,7 +145,7 @@ func (t *Tracker) judge(a *attempt, o outcome.Outcome, answer outcome.Answer) {
 		Outcome: o, LetIn: a.has(inside), LetInLate: a.has(late), Answer: answer, Ended: ms(a.ended),
 	}
 	if a.has(inside) {
-		j.Delay = a.delay()
+		j.Delay = a.delay() - ms(t.leastRoundTrip(t.now, a))
 	}
 	t.judged(j)
 }

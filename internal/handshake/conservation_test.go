@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -247,6 +248,55 @@ func TestFarAwayUnread(t *testing.T) {
 				s.tracker.Advance(s.at)
 			}
 			require.Equal(t, just(tt.want), s.tracker.Report()[0].Clients)
+		})
+	}
+}
+
+// Nor is the handshake's time in the delay of one that was let in by data, where others of its address have shown it; who is
+// Delayed by what is known of itself stays that.
+func TestFarAwayBesideOthers(t *testing.T) {
+	const roundTrip = 140 * time.Millisecond
+	for _, tt := range []struct {
+		took, delay time.Duration
+		want        outcome.Outcome
+	}{
+		{roundTrip, 0, outcome.Connected},
+		{190 * time.Millisecond, 50 * time.Millisecond, outcome.Connected},
+		{290 * time.Millisecond, 200 * time.Millisecond, outcome.Delayed}, // 150 at least, and the kernel's own time is not as exact
+		{640 * time.Millisecond, 500 * time.Millisecond, outcome.Delayed},
+	} {
+		t.Run(fmt.Sprint(tt.took), func(t *testing.T) {
+			var s *script
+			var made time.Duration
+			var judged []outcome.Judged
+			s = newScript(t, Options{Judged: func(j outcome.Judged) { judged = append(judged, j) }, Socket: func(_, _ netip.AddrPort, _ uint32) kernel.Found {
+				if s.at < made {
+					return kernel.Found{Socket: kernel.HalfOpenSocket}
+				}
+				return kernel.Found{Socket: kernel.Connection, HasInfo: true, Received: 50, Quiet: s.at - made}
+			}})
+			s.tracker.Widen(true)
+			s.wait(.1)
+			other := s.client("10.0.0.7:40001", clientISN)
+			other.syn()
+			other.synAck()
+			other.wait(roundTrip.Seconds())
+			other.acked()
+			s.at = other.at
+			s.tracker.Widen(false)
+			s.wait(.1)
+			s.tracker.Drops(port, 0, time.Minute)
+			s.syn()
+			s.synAck()
+			made = s.at + tt.took
+			for range 20 {
+				s.wait(.25)
+				s.tracker.Advance(s.at)
+			}
+			i := slices.IndexFunc(judged, func(j outcome.Judged) bool { return j.Client == s.from })
+			require.GreaterOrEqual(t, i, 0, "it is judged")
+			require.Equal(t, tt.want, judged[i].Outcome)
+			require.InDelta(t, tt.delay, judged[i].Delay, float64(time.Millisecond))
 		})
 	}
 }

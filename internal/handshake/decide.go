@@ -176,7 +176,8 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 		e.account.Unanswered()
 	}
 	if o == outcome.Delayed {
-		t.leastRoundTrip(at, a)
+		least := min(t.leastRoundTrip(at, a), a.entered-uint32(lateAfter/time.Millisecond)) // it stays Delayed
+		a.rtt = max(a.rtt, uint16(least))
 	}
 	if o == outcome.GaveUp || o == outcome.Refused {
 		name := t.name(&key{a.client, a.clientPort, a.endpoint}, a.isn)
@@ -190,15 +191,4 @@ func (t *Tracker) count(at time.Duration, a *attempt, o outcome.Outcome) (keep b
 	}
 	t.judge(a, o, outcome.NoAnswerKnown)
 	return o == outcome.Connected || o == outcome.Delayed || o == outcome.Stalled && !a.has(left)
-}
-
-// leastRoundTrip leaves what its handshake took at least out of the delay of a client whose answer to the SYN-ACK is not
-// known. It stays Delayed.
-func (t *Tracker) leastRoundTrip(at time.Duration, a *attempt) {
-	if a.rtt > 0 || a.entered <= a.lastReply {
-		return
-	}
-	most := min(a.entered-a.lastReply, a.entered-uint32(lateAfter/time.Millisecond))
-	least, _ := t.nearest.Least(at, a.client, t.table.hash(&key{client: a.client}))
-	a.rtt = uint16(min(most, uint32(least)))
 }
