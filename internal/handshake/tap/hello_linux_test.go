@@ -94,6 +94,26 @@ func TestTLSEnded(t *testing.T) {
 	acrossOneWay(t, try)
 }
 
+// Clients that begin TLS at a regular interval, as health checks do, are met by the search for ClientHellos, whenever they have begun.
+func TestHelloSearch(t *testing.T) {
+	const turns, step = 60, 100 * time.Millisecond
+	for every := time.Second; every <= time.Minute; every += time.Second {
+		if every%helloEvery == 0 { // 47 s
+			continue
+		}
+		for begun := time.Duration(0); begun < helloEvery; begun += step {
+			met := 0
+			for i := range turns {
+				if searchesHello(begun + time.Duration(i)*every) {
+					met++
+				}
+			}
+			require.GreaterOrEqual(t, met, 5, "every %v, the first after %v", every, begun)
+		}
+	}
+	require.Greater(t, helloFor, time.Minute+helloSearch, "who comes each minute is met again")
+}
+
 // secured serves with TLS.
 func (w world) secured(t *testing.T) (s *httptest.Server, to netip.AddrPort) {
 	w.server.Do(func() {

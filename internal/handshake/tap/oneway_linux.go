@@ -36,10 +36,11 @@ const (
 	strayMost = 3 * time.Second / 2
 	// busySegments a second take more than a thousandth of a processor to clone.
 	busySegments = 5000
-	// helloFor is how long ClientHellos are read after one while outgoing packets are left out, and helloSearch how long in each helloEvery
-	// otherwise: to see that a segment is none takes a quarter of what the tap costs it.
-	helloFor                = time.Minute
-	helloEvery, helloSearch = 5 * time.Second, 500 * time.Millisecond
+	// helloFor is how long ClientHellos are read after one while outgoing packets are left out: checks come each minute at least. helloSearch
+	// is how long in each helloEvery otherwise: to see that a segment is none takes a quarter of what the tap costs it. Clients that come
+	// every few seconds would meet the same part of a period that divides theirs.
+	helloFor                = 2 * time.Minute
+	helloEvery, helloSearch = 4700 * time.Millisecond, 500 * time.Millisecond
 )
 
 // chooseDirections reads the counters when it is time, and decides by them.
@@ -56,8 +57,11 @@ func (t *Tap) chooseDirections(at time.Duration) {
 
 // skipsHellos reports whether nobody has begun TLS for some time, and nobody is looked for who does.
 func (t *Tap) skipsHellos(at time.Duration) bool {
-	return (t.helloAt == 0 || at-t.helloAt >= helloFor) && at%helloEvery < helloEvery-helloSearch
+	return (t.helloAt == 0 || at-t.helloAt >= helloFor) && !searchesHello(at)
 }
+
+// searchesHello reports whether ClientHellos are looked for then in any case.
+func searchesHello(at time.Duration) bool { return at%helloEvery >= helloEvery-helloSearch }
 
 // countsSockets reports whether there is what takes the place of outgoing packets.
 func (t *Tap) countsSockets() bool { return t.o.Counters != nil && t.o.Socket != nil }
