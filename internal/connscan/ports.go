@@ -45,7 +45,7 @@ type portSearch struct {
 	many  bool // there may be enough of them to matter
 	apart bool // a walk of their own, without tcp_info, takes less
 	due   bool // it is time
-	left  bool // there may be enough in TIME_WAIT, which no process holds, to matter; or workers may hold them
+	left  bool // there may be enough in TIME_WAIT, which no process holds, to matter; or it is time and workers may hold them
 	peers connections.Peers
 	reuse connections.Reuse
 	whole bool // all of the table was walked
@@ -64,7 +64,7 @@ func (s *Scanner) searchPorts(r *facts.Watchlist, n *namespace.Namespace) *portS
 	out.many = size > 0 && float64(used) >= outgoingFrom*float64(size)
 	out.apart = used >= apartFrom && float64(used) >= apartPart*float64(all)
 	out.due = out.many && last.due(s.now())
-	out.left = out.left || out.apart && s.hasWorkers(r, n)
+	out.left = out.left || out.due && out.apart && s.hasWorkers(r, n)
 	return out
 }
 

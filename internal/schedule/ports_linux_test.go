@@ -44,14 +44,8 @@ func TestScriptedOutgoingOfWorkers(t *testing.T) {
 	}
 	w.process(first, "server", halves[0]...)
 	w.process(second, "server", halves[1]...)
-	for _, pid := range []int{serverPID, first, second} {
-		path := filepath.Join(w.dir, fmt.Sprint(pid), "stat")
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(path, bytes.Replace(text, []byte("(java)"), []byte("(nginx)"), 1), 0o600))
-	}
+	w.works(first, second)
 	w.holds(serverPID, 1)
-	require.NoError(t, os.WriteFile(filepath.Join(w.dir, fmt.Sprint(serverPID), "task", fmt.Sprint(serverPID), "children"), fmt.Appendf(nil, "%d %d ", first, second), 0o600))
 	w.scanned()
 	w.pass(time.Minute)
 	var l *model.Listener
@@ -62,6 +56,40 @@ func TestScriptedOutgoingOfWorkers(t *testing.T) {
 	require.NotNil(t, l.Process.Busiest)
 	require.Equal(t, 90, l.Process.Busiest.Ports)
 	require.Equal(t, model.CauseEphemeralPorts, l.Verdict.Cause)
+}
+
+// works makes the server nginx, and processes its workers.
+func (w *world) works(workers ...int) {
+	w.t.Helper()
+	var children []byte
+	for _, pid := range append(workers, serverPID) {
+		path := filepath.Join(w.dir, fmt.Sprint(pid), "stat")
+		text, err := os.ReadFile(path)
+		require.NoError(w.t, err)
+		require.NoError(w.t, os.WriteFile(path, bytes.Replace(text, []byte("(java)"), []byte("(nginx)"), 1), 0o600))
+		if pid != serverPID {
+			children = fmt.Appendf(children, "%d ", pid)
+		}
+	}
+	require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, fmt.Sprint(serverPID), "task", fmt.Sprint(serverPID), "children"), children, 0o600))
+}
+
+// Where nobody looks for the ports that workers use, a server that holds nothing but its clients' sockets has no other one, and nobody
+// looks for it among all those of the host.
+func TestScriptedWorkersWhosePortsSuffice(t *testing.T) {
+	k := newKernel(listensOn(8080, 1))
+	k.sockstat = map[string]int{"inuse": 10_500, "tw": 0} // of 28,232 ports
+	w := newWorld(t, k, nil)
+	w.process(4711, "server")
+	w.works(4711)
+	w.scanned()
+	var l *model.Listener
+	for range 60 {
+		l = w.only(w.second())
+	}
+	require.Equal(t, 1, l.Process.Children)
+	require.Greater(t, k.walks, 5)
+	require.Zero(t, k.apart)
 }
 
 // usingPorts is a machine of 100 ephemeral ports whose server uses 90 of them

@@ -41,6 +41,7 @@ type kernel struct {
 	walkFails error
 	redials   int
 	walks     int
+	apart     int // walks for outgoing connections alone
 	closed    bool
 	listing   func() // called before each listing
 	walked    func() // called after each walk, while nothing else changes
@@ -132,6 +133,9 @@ func (k *kernel) Walk(wanted sockdiag.Wanted, _ func(), found func(*sockdiag.Soc
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.walks++
+	if !wanted.Info {
+		k.apart++
+	}
 	if k.walkFails != nil {
 		return k.walkFails
 	}
