@@ -104,6 +104,23 @@ func (f *Found) Unanswered(connector *model.Connector) []netip.AddrPort {
 	return slices.DeleteFunc(slices.Clone(f.Closed), func(peer netip.AddrPort) bool { return slices.Contains(f.farewells, peer) })
 }
 
+// closedLately is for how long requests whose clients have closed are followed: whether these had given up shows when the server
+// answers. Connections that a server forgot to close stay for days.
+const closedLately = 30 * time.Second
+
+// givesUpLeast is how many of them it takes, and one of givesUpPart connections that are not idle must be, of the first givesUpOf
+// of these: fewer are people who click again, whom a busy server has at any moment.
+const givesUpLeast, givesUpPart, givesUpOf = 3, 5, 500
+
+// GivesUp reports whether many clients have closed lately before they had an answer.
+func (f *Found) GivesUp(connector *model.Connector) bool {
+	n := f.lately
+	if connector != nil && connector.TLS {
+		n -= f.bid
+	}
+	return n >= givesUpLeast && givesUpPart*n >= min(f.Counts.Accepted-f.Counts.Phases[model.Idle], givesUpOf)
+}
+
 // Resets follows the namespace's EstabResets from walk to walk: as many requests
 // at most were abandoned by clients that did not wait for the answer.
 type Resets struct {

@@ -19,10 +19,11 @@ type Found struct {
 	OldestWait time.Duration    // of those queued
 	OldestAsks *time.Duration   // of those queued that are no probes, nil where there are none
 	Closed     []netip.AddrPort // peers of those whose client sent FIN before its answer: see unanswered
-	ClosedAgo  time.Duration    // how long ago the latest of these did, where there are any
 
 	farewells []netip.AddrPort // of Closed: see farewell
 	notifies  int              // of these: what came last is unread
+	lately    int              // of Closed: see closedLately
+	bid       int              // of these: farewells
 	queue     queue
 	states    [sockdiag.Closing + 1]int
 	lingering int // of those waiting: see lingerAge
@@ -48,10 +49,14 @@ func (f *Found) Add(s *sockdiag.Socket) {
 		return
 	}
 	if s.State == sockdiag.CloseWait && unanswered(s) {
-		if f.Closed = append(f.Closed, s.Remote); len(f.Closed) == 1 || s.Info.LastAckRecv < f.ClosedAgo {
-			f.ClosedAgo = s.Info.LastAckRecv
+		lately := s.HasInfo && s.Info.LastAckRecv < closedLately
+		if f.Closed = append(f.Closed, s.Remote); lately {
+			f.lately++
 		}
 		if farewell(s) {
+			if lately {
+				f.bid++
+			}
 			f.farewells = append(f.farewells, s.Remote)
 			if s.RecvQ > 1 {
 				f.notifies++

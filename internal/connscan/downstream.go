@@ -97,9 +97,16 @@ func (s *Scanner) Pressed(watched []*facts.Watched) bool {
 	return false
 }
 
-// closedLately is for how long requests whose clients have closed are followed: whether these had given up shows when the server
-// answers. Connections that a server forgot to close stay for days.
-const closedLately = 30 * time.Second
+// GivesUp reports whether many clients of some listener have closed lately before they had an answer.
+func (s *Scanner) GivesUp(watched []*facts.Watched) bool {
+	for _, e := range watched {
+		list := s.store.Connections(e.ID)
+		if last, ok := list.Last(); ok && last.Value.GivesUp(e.Connector) {
+			return true
+		}
+	}
+	return false
+}
 
 // pressed reports whether requests wait, half of the threads are busy, or clients of the namespace itself have no answer.
 func pressed(list *facts.Recent[*connections.Found], c *model.Connector) bool {
@@ -108,7 +115,7 @@ func pressed(list *facts.Recent[*connections.Found], c *model.Connector) bool {
 }
 
 func presses(f *connections.Found, c *model.Connector) bool {
-	if f.Queued > 0 || f.Counts.Phases[model.Waiting] > 0 || len(f.Closed) > 0 && f.ClosedAgo < closedLately {
+	if f.Queued > 0 || f.Counts.Phases[model.Waiting] > 0 {
 		return true
 	}
 	if c != nil && c.VirtualThreads != nil && c.VirtualThreads.Value {

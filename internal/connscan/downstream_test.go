@@ -8,23 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
+	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
 )
 
-// Requests whose clients have closed are followed until it shows whether these had given up; those of connections that are forgotten are not.
-func TestClosedLatelyPresses(t *testing.T) {
-	closed := func(ago ...time.Duration) *connections.Found {
-		f := new(connections.Found)
-		for i, d := range ago {
-			f.Add(&sockdiag.Socket{
-				State: sockdiag.CloseWait, Inode: 1, RecvQ: 100, HasInfo: true, Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i)),
-				Info: sockdiag.TCPInfo{BytesReceived: 99, DataSegsIn: 1, LastDataRecv: time.Hour, LastAckRecv: d},
-			})
-		}
-		return f
+// Clients that have closed are no reason to read what the worker threads wait for, nor where outgoing connections lead: their
+// connections are followed.
+func TestGivingUpDoesNotPress(t *testing.T) {
+	f := new(connections.Found)
+	for i := range 10 {
+		f.Add(&sockdiag.Socket{
+			State: sockdiag.CloseWait, Inode: 1, RecvQ: 100, HasInfo: true, Remote: netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(i)),
+			Info: sockdiag.TCPInfo{BytesReceived: 99, DataSegsIn: 1, LastDataRecv: time.Hour, LastAckRecv: time.Second},
+		})
 	}
-	require.False(t, presses(closed(), nil))
-	require.True(t, presses(closed(time.Second), nil))
-	require.True(t, presses(closed(time.Hour, time.Second, time.Hour), nil))
-	require.False(t, presses(closed(time.Hour, closedLately), nil))
+	require.True(t, f.GivesUp(nil))
+	require.False(t, presses(f, &model.Connector{}))
 }

@@ -21,6 +21,9 @@ const (
 	// troublesWhole take no more than of as many.
 	troublePart   = 0.03
 	troublesWhole = 4
+	// followPart is the part that all readings together take which follow clients that give up, where no CPU time is
+	// saved up: less than is saved up in any case.
+	followPart = 0.5 * leastCPUPart
 	// calmPart is the part of a core that calm readings are spread over, up to calmRest
 	// apart; where they would take more than costlyPart then, up to longestRest.
 	calmPart    = 0.002
@@ -81,6 +84,15 @@ func (p *pace) began(now time.Time, cost time.Duration, troubled bool) {
 func (p *pace) paid(troubles int) time.Time {
 	part := troublePart * min(1, troublesWhole/float64(max(troubles, 1)))
 	return p.last.Add(cputime.Rest(p.latest, 0, part))
+}
+
+// follow is when to read next where clients give up, nothing else is in trouble, and as many namespaces are so. saved: there
+// is the CPU time for it.
+func (p *pace) follow(saved bool, followed int) time.Time {
+	if saved {
+		return p.last.Add(troubleRest)
+	}
+	return p.last.Add(cputime.Rest(time.Duration(max(followed, 1))*p.latest, troubleRest, followPart))
 }
 
 // another is how much CPU time has to be saved up for one more reading in trouble before

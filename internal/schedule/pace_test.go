@@ -145,3 +145,17 @@ func TestTroublesOfManyNamespaces(t *testing.T) {
 	require.InDelta(t, 0.04, part(4), 0.02)
 	require.InDelta(t, 0.12, part(300), 0.06)
 }
+
+// Who gives up is followed each second as long as there is CPU time; then all such namespaces together take less than is saved up
+// in any case.
+func TestFollow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	p := pace{gap: troubleGap}
+	p.began(now, 12*time.Millisecond, false)
+	require.Equal(t, now.Add(time.Second), p.follow(true, 30))
+	require.Equal(t, now.Add(6*time.Second), p.follow(false, 1))
+	require.Equal(t, now.Add(180*time.Second), p.follow(false, 30))
+	require.Less(t, followPart, leastCPUPart)
+	p.began(now, 0, false)
+	require.Equal(t, now.Add(time.Second), p.follow(false, 0))
+}

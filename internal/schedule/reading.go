@@ -70,11 +70,12 @@ func (t *tasks) wait(due time.Duration, troubled bool) time.Duration {
 
 // nextReading picks the namespace to read: of those in trouble, then of the calm
 // ones if there is CPU time left, the one that has waited longest. Those in trouble wait
-// for what their readings cost once the bucket is empty.
+// for what their readings cost once the bucket is empty. Where clients give up and nothing else is in trouble,
+// which any of them can do at any server, it is a calm one that is read each second.
 func (t *tasks) nextReading(r *watchlist.List, now time.Time, level time.Duration) (wait time.Duration, pick *namespace.Namespace, troubled bool) {
 	wait = time.Second
-	watched, troubles := 0, t.troubles
-	t.troubles = 0
+	watched, troubles, followed := 0, t.troubles, t.followed
+	t.troubles, t.followed = 0, 0
 	for _, n := range r.Namespaces {
 		if len(r.In(n.ID)) > 0 {
 			watched++
@@ -91,13 +92,19 @@ func (t *tasks) nextReading(r *watchlist.List, now time.Time, level time.Duratio
 		if trouble {
 			t.troubles++
 		}
+		saved := level >= min(p.cost, capacity-reserve) // more is never saved up
+		follow := !trouble && t.scheduler.scanner.GivesUp(r.In(n.ID))
+		if follow {
+			t.followed++
+			due = p.follow(saved, followed)
+		}
 		if paid := p.paid(troubles); trouble && level < p.another() && paid.After(due) {
 			due = paid
 		}
 		switch {
 		case due.After(now):
-			wait = min(wait, t.wait(due.Sub(now), trouble))
-		case !trouble && level < min(p.cost, capacity-reserve): // more is never saved up
+			wait = min(wait, t.wait(due.Sub(now), trouble || follow))
+		case !trouble && !follow && !saved:
 			wait = min(wait, t.wait(saving(min(p.cost, capacity-reserve)-level), false))
 		case pick == nil, trouble && !troubled, trouble == troubled && p.last.Before(oldest):
 			pick, troubled, oldest = n, trouble, p.last

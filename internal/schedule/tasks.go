@@ -51,6 +51,7 @@ type tasks struct {
 	err       error         // once all have ended
 	walks     paces[uint64] // by namespace
 	troubles  int           // namespaces in trouble, when one to read was last picked
+	followed  int           // others where clients give up, then
 	reads     paces[hostproc.ProcessKey]
 	judges    paces[model.ListenerID]
 	overdrawn time.Time     // the latest first reading of a process for which no CPU time was saved up
