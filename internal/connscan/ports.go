@@ -1,7 +1,9 @@
 package connscan
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -31,8 +33,9 @@ const (
 // lastSearch is the latest search for the peer that most ephemeral ports of a namespace are
 // used towards. The ports are the namespace's, so those that others use count, too.
 type lastSearch struct {
-	at   time.Time
-	cost time.Duration // of CPU time
+	at    time.Time
+	cost  time.Duration       // of CPU time
+	after hostproc.ProcessKey // the last owner that was read
 }
 
 // due reports whether to read again. Where that is expensive it is rare.
@@ -70,7 +73,7 @@ func (s *Scanner) searchPorts(r *facts.Watchlist, n *namespace.Namespace) *portS
 
 // settleOutgoing publishes what a walk of some cost has found.
 func (s *Scanner) settlePorts(r *facts.Watchlist, n *namespace.Namespace, out *portSearch, walk time.Duration) (cost time.Duration) {
-	next := lastSearch{}
+	next := lastSearch{after: s.busy[n.ID].after}
 	var of map[hostproc.ProcessKey]model.Destination
 	switch {
 	case !out.many:
@@ -78,8 +81,9 @@ func (s *Scanner) settlePorts(r *facts.Watchlist, n *namespace.Namespace, out *p
 		return 0
 	default:
 		next.at = s.now()
+		sysctl, _ := n.Sysctl()
 		cost, _ = cputime.Of(func() error {
-			of = s.busiest(r, n, out.peers)
+			of, next.after = s.busiest(r, n.ID, out.peers, connections.Ephemeral(sysctl), next.after)
 			return nil
 		})
 		next.cost = walk + cost
@@ -105,34 +109,74 @@ func (s *Scanner) foreign(r *facts.Watchlist, n *namespace.Namespace) (foreign, 
 	return foreign, waiting, stat["inuse"] + stat["tw"]
 }
 
-func (s *Scanner) busiest(r *facts.Watchlist, n *namespace.Namespace, peers connections.Peers) map[hostproc.ProcessKey]model.Destination {
+// mostRead is of how many processes one search reads the descriptors: of owners, and of mostWorkers worker processes of each.
+const mostRead = 32
+
+// portsFrom are the fewest ports towards a peer for which anybody is read: there is no limit to how small a range of ports
+// an administrator of a namespace may set.
+const portsFrom = 16
+
+// busiest is who holds the connections to the peer that most ports are used towards. No more than mostRead processes are read for
+// it, owners in turns; of whom it is not the turn the latest answer stands.
+func (s *Scanner) busiest(r *facts.Watchlist, netns uint64, peers connections.Peers, size int, after hostproc.ProcessKey) (map[hostproc.ProcessKey]model.Destination, hostproc.ProcessKey) {
 	out := make(map[hostproc.ProcessKey]model.Destination)
 	peer, most := peers.Busiest()
 	if most == nil {
-		return out
+		return out, after
 	}
-	sysctl, _ := n.Sysctl()
-	size := connections.Ephemeral(sysctl)
 	d := model.Destination{Address: peer, Ports: most.Ports, TimeWait: most.TimeWait, Reusable: most.Reusable}
+	if d.Taken() < portsFrom || float64(d.Taken()) < outgoingFrom*float64(size) {
+		return out, after
+	}
 	live := make(map[uint32]struct{}, len(most.Inodes))
 	for _, inode := range most.Inodes {
 		live[inode] = struct{}{}
 	}
 	if len(live) == 0 {
-		if float64(d.Taken()) < outgoingFrom*float64(size) {
-			return out
-		}
-		return s.unowned(r, n, d)
+		return s.unowned(r, netns, d), after
 	}
 	least := ownedPart * float64(len(live))
-	for key, e := range r.Owners() {
-		switch {
-		case e.ID.NetNS != n.ID:
-		case float64(s.room(r, key)) > least && s.estimateSockets(key, live) > least, s.workersSockets(key, live) > least:
+	before, left := s.store.Busiest(netns), mostRead
+	for _, key := range ownersFrom(r, netns, after) {
+		itself, workers := float64(s.room(r, key)) > least, min(s.workers(key), mostWorkers)
+		takes := workers
+		if itself {
+			takes++
+		}
+		if left -= takes; left < 0 { // it is the next one's turn
+			left = 0
+			if last, ok := before[key]; ok && last.Address == peer && !last.Unowned {
+				out[key] = d
+			}
+			continue
+		}
+		if left > 0 || takes > 0 {
+			after = key
+		}
+		if itself && s.estimateSockets(key.PID, live) > least || workers > 0 && s.workersSockets(key, live) > least {
 			out[key] = d
 		}
 	}
-	return out
+	return out, after
+}
+
+// ownersFrom are the owners of a namespace's listeners, beginning behind one of them.
+func ownersFrom(r *facts.Watchlist, netns uint64, after hostproc.ProcessKey) []hostproc.ProcessKey {
+	var out []hostproc.ProcessKey
+	for key, e := range r.Owners() {
+		if e.ID.NetNS == netns {
+			out = append(out, key)
+		}
+	}
+	order := func(a, b hostproc.ProcessKey) int {
+		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.StartTime, b.StartTime))
+	}
+	slices.SortFunc(out, order)
+	at, found := slices.BinarySearchFunc(out, after, order)
+	if found {
+		at++
+	}
+	return append(out[at:len(out):len(out)], out[:at]...)
 }
 
 // hasWorkers reports whether a process of the namespace has others work for it, whose connections are not its own.
@@ -176,16 +220,8 @@ func (s *Scanner) workersSockets(key hostproc.ProcessKey, live map[uint32]struct
 		if err != nil || st.Comm != parent.Comm {
 			continue
 		}
-		hits := 0
-		read, _ := openfiles.SubsetOfSockets(s.proc, pid, descriptorsRead, func(inode uint32) {
-			if _, ok := live[inode]; ok {
-				hits++
-			}
-		})
-		if open, err := openfiles.Count(s.proc, pid); err == nil && read > 0 {
-			sum += float64(hits) * max(1, float64(open)/float64(read))
-		}
-		if seen++; seen == mostWorkers {
+		sum += s.estimateSockets(pid, live)
+		if seen++; seen == min(all, mostWorkers) {
 			break
 		}
 	}
@@ -197,9 +233,9 @@ func (s *Scanner) workersSockets(key hostproc.ProcessKey, live map[uint32]struct
 
 // unowned are ports that no process holds: those of whoever was last seen to hold
 // connections to that peer, else of somebody in the namespace.
-func (s *Scanner) unowned(r *facts.Watchlist, n *namespace.Namespace, d model.Destination) map[hostproc.ProcessKey]model.Destination {
+func (s *Scanner) unowned(r *facts.Watchlist, netns uint64, d model.Destination) map[hostproc.ProcessKey]model.Destination {
 	out := make(map[hostproc.ProcessKey]model.Destination)
-	for key, last := range s.store.Busiest(n.ID) {
+	for key, last := range s.store.Busiest(netns) {
 		if last.Address == d.Address && !last.Unowned {
 			out[key] = d
 		}
@@ -209,7 +245,7 @@ func (s *Scanner) unowned(r *facts.Watchlist, n *namespace.Namespace, d model.De
 	}
 	d.Unowned = true
 	for key, e := range r.Owners() {
-		if e.ID.NetNS == n.ID {
+		if e.ID.NetNS == netns {
 			out[key] = d
 		}
 	}
@@ -220,21 +256,16 @@ func (s *Scanner) unowned(r *facts.Watchlist, n *namespace.Namespace, d model.De
 // error is at most 1.6 %.
 const descriptorsRead = 1024
 
-// holds estimates how many of the sockets a process has, from a random sample of
+// estimateSockets estimates how many of the sockets a process has, from a random sample of
 // its descriptors.
-func (s *Scanner) estimateSockets(key hostproc.ProcessKey, live map[uint32]struct{}) float64 {
+func (s *Scanner) estimateSockets(pid int, live map[uint32]struct{}) float64 {
 	hits := 0
-	read, _ := openfiles.SubsetOfSockets(s.proc, key.PID, descriptorsRead, func(inode uint32) {
+	each, _ := openfiles.SubsetOfSockets(s.proc, pid, descriptorsRead, func(inode uint32) {
 		if _, ok := live[inode]; ok {
 			hits++
 		}
 	})
-	p := s.store.Process(key)
-	last, ok := p.Readings.Last()
-	if !ok || last.Value == nil || last.Value.OpenFiles == nil || read == 0 {
-		return float64(hits)
-	}
-	return float64(hits) * max(1, float64(*last.Value.OpenFiles)/float64(read))
+	return float64(hits) * max(1, each)
 }
 
 // room is how many outgoing connections a process can hold at most: a

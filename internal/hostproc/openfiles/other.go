@@ -9,7 +9,7 @@ import (
 )
 
 // SubsetOfSockets is for Linux only.
-func SubsetOfSockets(hostproc.FS, int, int, func(inode uint32)) (int, error) {
+func SubsetOfSockets(hostproc.FS, int, int, func(inode uint32)) (float64, error) {
 	return 0, hostproc.ErrNotSupported
 }
 
