@@ -46,6 +46,7 @@ func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 		if r.Known {
 			l.AcceptQueue.SocketDrops = &r.Drops
 		}
+		d.accepted(&l, r)
 	} else if worst.HasDrops {
 		l.AcceptQueue.SocketDrops = new(drops(k))
 	}
@@ -61,6 +62,20 @@ func (d *draft) listener(k *facts.Watched, r *facts.Sampled) model.Listener {
 		d.miss.Add(unclassified(k.ID, c))
 	}
 	return l
+}
+
+// accepted says what the samples show of who is taken out of a listener's accept queue, and not out of that of the one before it.
+func (d *draft) accepted(l *model.Listener, r *facts.Sampled) {
+	since := d.next.histories[l.ID].since
+	if r.Fell.After(since) {
+		l.AcceptQueue.TakenAgo = new(max(0, d.Time.Sub(r.Fell)))
+	}
+	if still := r.Still; !still.IsZero() {
+		if still.Before(since) {
+			still = since
+		}
+		l.AcceptQueue.StandsFor = new(max(0, r.Queue.At.Sub(still)))
+	}
 }
 
 // addressMissing says that no packet is delivered to a listener's address: but to those of a transparent proxy others' are.

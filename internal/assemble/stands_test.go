@@ -70,3 +70,30 @@ func TestQueueStandsSince(t *testing.T) {
 	require.Zero(t, *s.read(queue(2, 3, 4, 5), second(32), false), "one was accepted")
 	require.Equal(t, time.Second, *s.read(queue(2, 3, 4, 5), second(33), false))
 }
+
+// What the samples show of the accept queue is of the listener that stands there, and not of the one before it.
+func TestAcceptedByTheSamples(t *testing.T) {
+	begin := time.Unix(1_700_000_000, 0)
+	opt := Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true}
+	queue := func(fell, still time.Time) *model.AcceptQueue {
+		var state *State
+		var snap *model.Snapshot
+		for _, seconds := range []int{1, 4} {
+			f := full(begin, seconds)
+			r := &f.Namespaces[0].Sampled[0]
+			r.Fell, r.Still = fell, still
+			state, snap = Snapshot(state, f, opt)
+		}
+		return snap.Listeners[0].AcceptQueue
+	}
+	at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second) }
+	q := queue(at(3), at(3))
+	require.Equal(t, time.Second, *q.TakenAgo)
+	require.Equal(t, time.Second, *q.StandsFor)
+	q = queue(at(-1), at(-1))
+	require.Nil(t, q.TakenAgo)
+	require.Equal(t, 4*time.Second, *q.StandsFor, "since it was first listed")
+	q = queue(time.Time{}, time.Time{})
+	require.Nil(t, q.TakenAgo)
+	require.Nil(t, q.StandsFor)
+}

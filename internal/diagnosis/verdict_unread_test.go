@@ -48,6 +48,16 @@ func nobodyAccepted(d time.Duration) func(*model.Listener) {
 	return func(l *model.Listener) { l.AcceptQueue.NoAcceptFor = new(d) }
 }
 
+// takenAgo is when the queue last became shorter.
+func takenAgo(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.AcceptQueue.TakenAgo = new(d) }
+}
+
+// standsFor is for how long it has not.
+func standsFor(d time.Duration) func(*model.Listener) {
+	return func(l *model.Listener) { l.AcceptQueue.StandsFor = new(d) }
+}
+
 // Requests that nobody reads, whatever the server is, and whoever does not run.
 func scenariosUnread() []scenario {
 	free := func() look { return tomcat(200, 8192, 100).pool(20) }
@@ -84,6 +94,15 @@ func scenariosUnread() []scenario {
 		both("nginx, whose only worker process is stopped", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
 			return free().queue(5, 3*time.Second).do(nginx(1, 1)).do(acceptor(model.AcceptorMissing))
 		}),
+		both("nginx, all of whose worker processes are stopped, and whose first client in the queue has reset", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
+			return free().queue(5, 3*time.Second).do(nginx(2, 2)).do(acceptor(model.AcceptorMissing)).do(nobodyAccepted(0))
+		}),
+		both("the same, and all clients reset soon", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
+			return free().queue(5, 300*time.Millisecond).do(nginx(2, 2)).do(acceptor(model.AcceptorMissing)).do(nobodyAccepted(0)).do(standsFor(2 * time.Second))
+		}),
+		both("the same, and it has accepted one just before", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
+			return free().queue(5, 3*time.Second).do(nginx(2, 2)).do(acceptor(model.AcceptorMissing)).do(takenAgo(700 * time.Millisecond)).do(standsFor(700 * time.Millisecond))
+		}),
 		both("nginx, one of whose two worker processes is stopped, and has requests", warning, "", []string{"process_stopped"}, nil, func() look {
 			return free().waiting(3).do(nginx(1, 2))
 		}),
@@ -94,7 +113,13 @@ func scenariosUnread() []scenario {
 			return free().inService(6).do(nginx(6, 6))
 		}),
 		both("the same, and the next client has left the accept queue since", warning, "", []string{"process_stopped"}, nil, func() look {
-			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(nobodyAccepted(0))
+			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(takenAgo(20 * time.Millisecond))
+		}),
+		both("the same, and a client has come a moment ago", warning, "", []string{"process_stopped"}, []string{"jvm_pause"}, func() look {
+			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(takenAgo(10 * time.Second))
+		}),
+		both("the same, and it accepts on, while more come than it takes", warning, "", []string{"process_stopped"}, []string{"jvm_pause"}, func() look {
+			return free().inService(6).queue(9, 3*time.Second).do(nginx(6, 6)).do(takenAgo(300 * time.Millisecond))
 		}),
 		both("the same, and it waits for clients in accept(2)", warning, "", []string{"process_stopped"}, nil, func() look {
 			return free().inService(6).queue(1, 0).do(nginx(6, 6)).do(acceptor(model.AcceptorAccepts))

@@ -93,5 +93,7 @@ type Sampled struct {
 	Full   time.Time // since when the queue is full, zero while it is not
 	Stands time.Time // since when no sample found the queue empty, zero while it is
 	Taken  uint64    // clients accepted from the queue between two samples: a lower bound
+	Fell   time.Time // when a sample last found the queue of a socket shorter: somebody was accepted
+	Still  time.Time // since when no sample has, nor found the queue empty; zero while it is
 	Closed bool      // none of its sockets listens any more
 }

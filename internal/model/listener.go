@@ -141,8 +141,13 @@ type AcceptQueue struct {
 	OldestClient *time.Duration
 	// NoAcceptFor is for how long nobody was taken out of the queue, at least: the first in it was the
 	// first (by its socket's cookie) in each reading of that time. 0: somebody was taken out since the
-	// reading before; nil: not known.
+	// reading before, or the first has reset; nil: not known.
 	NoAcceptFor *time.Duration
+	// TakenAgo is how long ago a sample last found the queue of a socket shorter than the one before did: somebody was
+	// accepted. (A client that resets stays in it until then, and is gone from the readings.) nil: no sample has.
+	TakenAgo *time.Duration
+	// StandsFor is for how long each sample found somebody in it, and none that it had become shorter; nil: not known.
+	StandsFor *time.Duration
 	// SocketDrops is the listener's own lifetime counter (SK_MEMINFO_DROPS). It
 	// over-counts: a dropped final ACK adds 2, a duplicate SYN or an RST to a
 	// half-open connection 1. nil on kernels that do not report it.

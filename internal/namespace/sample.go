@@ -352,7 +352,7 @@ func (ws *watches) readings() []facts.Sampled {
 		drops, known := w.drops()
 		out[i] = facts.Sampled{
 			ID: w.account.ID, Inode: w.members[w.worst].inode,
-			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Closed: w.closed(),
+			Queue: w.queue, Drops: drops, Known: known, Moved: w.moved, Full: w.full, Stands: w.stands, Taken: w.taken, Fell: w.fell, Still: w.still, Closed: w.closed(),
 		}
 	}
 	return out

@@ -19,6 +19,8 @@ type watch struct {
 	stands  time.Time    // since when no sample found it empty, zero while it is
 	active  time.Time    // when a sample last found anything but an empty queue, or it came behind a pause
 	taken   uint64       // clients that were accepted from it between two samples: a lower bound
+	fell    time.Time    // when a sample last found the queue of a member shorter: somebody was accepted
+	still   time.Time    // since when none has, nor found it empty, nor came late; zero while it is empty
 }
 
 type member struct {
@@ -32,6 +34,7 @@ type member struct {
 	reply    reply
 	replied  bool // reply has yet to be taken in
 	closed   bool // since the latest dump
+	fell     bool // its queue has become shorter since the latest sample
 
 	doubted  bool // the latest reply was not believed
 	shadowed bool // the exact request does not find it; no longer asked until the next watchlist
@@ -62,11 +65,16 @@ func (m *member) take() (moved bool) {
 // reads the state once for the reply and once more for the queues, and only a
 // listener has them. A client that waited in the queue is about to be reset, and must be
 // counted: what was known stands for one more sample.
+//
+// sk_ack_backlog falls with accept(2) alone, and when the socket closes: a client that resets stays in it until it is
+// accepted (tcp_reset leaves the queue as it is).
 func (m *member) observe(r reply) (moved bool) {
 	moved = r.hasDrops && r.drops != m.drops
+	again := m.closed
 	m.drops, m.hasDrops, m.closed = r.drops, r.hasDrops, false
 	m.doubted = !m.doubted && m.limit > 0 && r.sendQ == 0 && r.recvQ == 0
 	if !m.doubted {
+		m.fell = m.fell || !again && r.recvQ < m.length && (r.sendQ > 0 || m.limit == 0)
 		m.length, m.limit = r.recvQ, r.sendQ
 	}
 	return moved
@@ -107,14 +115,33 @@ func (w *watch) sampled(now time.Time, gapLimit time.Duration) (filled bool) {
 	if w.queue.Length > 0 {
 		w.active = now
 	}
+	w.stood(now, now.Sub(last.At) > gapLimit)
 	if !last.At.IsZero() && len(w.members) == 1 && last.Length > w.queue.Length {
-		w.taken += uint64(last.Length - w.queue.Length) // sk_ack_backlog falls with accept(2) alone
+		w.taken += uint64(last.Length - w.queue.Length)
 	}
 	if !last.At.IsZero() && last.Full() && w.queue.Full() {
 		w.queue.FullFor = min(now.Sub(last.At), gapLimit)
 	}
 	w.account.Observe(w.queue)
 	return filled
+}
+
+// stood notes whether a sample found that somebody was accepted. late: of the time before it nothing is known.
+func (w *watch) stood(now time.Time, late bool) {
+	fell := false
+	for i := range w.members {
+		fell = fell || w.members[i].fell
+		w.members[i].fell = false
+	}
+	if fell {
+		w.fell = now
+	}
+	switch {
+	case w.queue.Length == 0:
+		w.still = time.Time{}
+	case fell || late || w.still.IsZero():
+		w.still = now
+	}
 }
 
 // fold picks the fullest member.
@@ -214,6 +241,7 @@ func (w *watch) inherit(old *watch) {
 	if w.account == old.account {
 		w.queue, w.worst, w.moved, w.full = old.queue, min(old.worst, len(w.members)-1), old.moved, old.full
 		w.stands, w.taken, w.active = old.stands, old.taken, old.active
+		w.fell, w.still = old.fell, old.still
 	}
 }
 
@@ -221,4 +249,5 @@ func (w *watch) inherit(old *watch) {
 // since, as the dump itself calls back who listens.
 func (m *member) inherit(old *member) {
 	m.closed, m.suspect = old.closed, old.shadowed
+	m.fell = old.fell || !old.closed && m.length < old.length
 }

@@ -138,3 +138,62 @@ func TestTaken(t *testing.T) {
 	}
 	require.Zero(t, group.taken)
 }
+
+// That somebody was accepted is what a member's queue shows that became shorter, whichever is the fullest; that nobody was, what
+// stays as it is from sample to sample.
+func TestWhenSomebodyWasAccepted(t *testing.T) {
+	const late = 100 * time.Millisecond
+	begin := time.Unix(1_700_000_000, 0)
+	after := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }
+	w := watch{account: losses.NewAccount(model.ListenerID{}, time.Minute), members: make([]member, 2)}
+	for _, s := range []struct {
+		ms          int
+		lengths     [2]uint32
+		limit       uint32
+		fell, still time.Time
+	}{
+		{0, [2]uint32{0, 0}, 10, time.Time{}, time.Time{}},
+		{10, [2]uint32{3, 1}, 10, time.Time{}, after(10)},
+		{20, [2]uint32{5, 1}, 10, time.Time{}, after(10)},
+		{30, [2]uint32{5, 0}, 10, after(30), after(30)},
+		{40, [2]uint32{0, 0}, 10, after(40), time.Time{}},
+		{50, [2]uint32{2, 0}, 10, after(40), after(50)},
+		{250, [2]uint32{2, 0}, 10, after(40), after(250)}, // who was accepted meanwhile, and who came, is not known
+		{260, [2]uint32{0, 0}, 0, after(40), after(250)},  // they close
+		{270, [2]uint32{0, 0}, 0, after(40), time.Time{}},
+	} {
+		for i := range w.members {
+			w.members[i].hear(&sockdiag.Listener{RecvQ: s.lengths[i], SendQ: s.limit})
+		}
+		w.take(after(s.ms))
+		w.sampled(after(s.ms), late)
+		require.Equal(t, s.fell, w.fell, s.ms)
+		require.Equal(t, s.still, w.still, s.ms)
+	}
+}
+
+// A new list may show it, too: but not of a socket that has closed.
+func TestAcceptedBeforeANewList(t *testing.T) {
+	for name, tt := range map[string]struct {
+		listed member
+		closed bool
+		want   bool
+	}{
+		"one was accepted":     {member{inode: 7, length: 3}, false, true},
+		"nobody was":           {member{inode: 7, length: 4}, false, false},
+		"another socket":       {member{inode: 8, length: 0}, false, false},
+		"it has closed before": {member{inode: 7, length: 0}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := losses.NewAccount(model.ListenerID{}, time.Minute)
+			now := time.Unix(1_700_000_000, 0)
+			var ws watches
+			none := func(uint32) bool { return false }
+			ws.replace(now, []watch{{account: a, members: []member{{inode: 7, length: 4, closed: tt.closed}}}}, none, false)
+			ws.replace(now, []watch{{account: a, members: []member{tt.listed}}}, none, false)
+			w := &ws.list[0]
+			w.sampled(now.Add(time.Second), time.Minute)
+			require.Equal(t, tt.want, !w.fell.IsZero())
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -132,6 +133,23 @@ func TestFullQueue(t *testing.T) {
 	require.EqualValues(t, 6, got.RecvQ)
 	require.EqualValues(t, 5, got.SendQ)
 	require.EqualValues(t, 40, got.Drops)
+}
+
+// TestQueueFallsWithAcceptAlone: who resets is no longer in the dump, and stays in the queue until somebody accepts.
+func TestQueueFallsWithAcceptAlone(t *testing.T) {
+	ns := nettest.Namespace(t)
+	l := listen(t, ns, nettest.ListenOptions{Backlog: 5})
+	c := dial(t, ns)
+	ns.Do(func() {
+		clients := nettest.Queue(t, l.Addr, 4)
+		require.NoError(t, clients[1].(*net.TCPConn).SetLinger(0))
+		require.NoError(t, clients[1].Close()) // RST
+		require.NoError(t, clients[2].Close()) // FIN
+		nettest.Within(t, time.Minute, "the reset has come", func() bool { return len(sockets(t, c, l.Addr.Port())) == 3 })
+		require.EqualValues(t, 4, listeners(t, c)[0].RecvQ)
+		l.Accept(t, 1)
+		require.EqualValues(t, 3, listeners(t, c)[0].RecvQ)
+	})
 }
 
 func TestBacklogIsClampedAtListen(t *testing.T) {

@@ -68,7 +68,7 @@ func standsBeyond(s *symptoms.Symptoms) bool {
 }
 
 // stillAccepts: a server that starts a process for each request accepts by itself.
-const stillAccepts = "all its worker processes are stopped, and nobody waits in the accept queue, or clients are taken out of it: it accepts by itself"
+const stillAccepts = "all its worker processes are stopped, and nobody waits in the accept queue, or it becomes shorter, as accept(2) alone makes it: it accepts by itself"
 
 // withheldMost: a throttled JVM takes as long to get to a safepoint.
 const withheldMost = "the CPU limit withheld most of the CPU time that the process wanted"

@@ -8,7 +8,7 @@ func Stopped(l *model.Listener) bool {
 	if l == nil || l.Process == nil {
 		return false
 	}
-	return l.Process.Stopped || l.Process.Frozen || l.Process.Dumping || allWorkersStopped(l) && !acceptsBeside(l)
+	return l.Process.Stopped || l.Process.Frozen || l.Process.Dumping || allWorkersStopped(l) && !acceptsBeside(l) && nobodyTaken(l)
 }
 
 func allWorkersStopped(l *model.Listener) bool {
@@ -20,13 +20,25 @@ func allWorkersStopped(l *model.Listener) bool {
 // process for each request.
 func StillAccepts(l *model.Listener) bool { return allWorkersStopped(l) && acceptsBeside(l) }
 
-// acceptsBeside means that nobody waits in the accept queue, or that clients are taken out of it, or waited for.
+// acceptsBeside means that nobody waits in the accept queue, or that the samples of the last second found it shorter, as accept(2)
+// alone makes it, or that the server waits for clients there. That its first is no longer found is no proof: it may have reset.
 func acceptsBeside(l *model.Listener) bool {
 	if !QueueWaits(l) || l.Acceptor == model.AcceptorAccepts {
 		return true
 	}
-	stands := l.AcceptQueue.NoAcceptFor
-	return stands != nil && *stands == 0
+	taken, stands := l.AcceptQueue.TakenAgo, l.AcceptQueue.StandsFor
+	return taken != nil && *taken < LongWaiting && (stands == nil || *stands < standstillLeast)
+}
+
+// nobodyTaken means that clients do not only pass through the accept queue: none is taken out for a while, or one waits
+// for as long, and none was taken out since that was read.
+func nobodyTaken(l *model.Listener) bool {
+	taken, stands := l.AcceptQueue.TakenAgo, l.AcceptQueue.StandsFor
+	if stands != nil && *stands >= standstillLeast {
+		return true
+	}
+	old := OldestWait(l)
+	return old != nil && *old >= standstillLeast && (taken == nil || l.Connections == nil || *taken >= l.Connections.Age)
 }
 
 // StoppedWorkers are worker processes that are stopped, of how many, where the process that has started them is not.

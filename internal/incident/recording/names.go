@@ -34,7 +34,7 @@ func modelNames() []named {
 		of[model.Elsewhere]("Port PID Comm Pod Others"),
 		of[model.Limit]("Name Used Max Ratio FullIn"),
 		of[model.SynBacklog]("Length Limit"),
-		of[model.AcceptQueue]("Length Limit Peak PeakAge Recent -Samples OldestWait Left Patience Probes OldestClient NoAcceptFor SocketDrops"),
+		of[model.AcceptQueue]("Length Limit Peak PeakAge Recent -Samples OldestWait Left Patience Probes OldestClient NoAcceptFor TakenAgo StandsFor SocketDrops"),
 		of[model.Connections]("At Age Accepted Phases Reset Abandoned ClosedIdle Left LeftFor Silent Recent MaybeBusy Outlived LocalTrying " +
 			"Unacknowledged Repeating Forgotten Unread UnreadNext InServiceFor TopPeer TopPeers States Partial Other Subset " +
 			"Error"),
