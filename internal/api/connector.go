@@ -16,9 +16,10 @@ type Process struct {
 	Stopped          bool    `json:"stopped,omitempty"`
 	Frozen           bool    `json:"frozen,omitempty"`       // with its cgroup, as docker pause does
 	Dumping          bool    `json:"dumping_core,omitempty"` // it has crashed, and its core dump is written
-	Children         int     `json:"children,omitempty"`     // processes of the same program that it has started: workers
+	Children         int     `json:"children,omitempty"`     // processes of the same program among those that it has started and that were read: workers
 	StoppedChildren  int     `json:"stopped_children,omitempty"`
-	StoppedChild     int     `json:"stopped_child,omitempty"` // the pid of the first of these
+	StoppedChild     int     `json:"stopped_child,omitempty"`   // the pid of the first of these
+	ChildrenUnread   int     `json:"children_unread,omitempty"` // those that it has started beyond these, of whatever program
 	Container        string  `json:"container,omitempty"`
 	PodUID           string  `json:"pod_uid,omitempty"`
 	MemoryLimitBytes *uint64 `json:"memory_limit_bytes,omitempty"`
@@ -95,7 +96,7 @@ func newProcess(l *model.Listener) *Process {
 		Stopped:        p.Stopped,
 		Frozen:         p.Frozen,
 		Dumping:        p.Dumping,
-		Children:       p.Children, StoppedChildren: p.StoppedChildren, StoppedChild: p.StoppedChild,
+		Children:       p.Children, StoppedChildren: p.StoppedChildren, StoppedChild: p.StoppedChild, ChildrenUnread: p.ChildrenUnread,
 		Container:        p.Container,
 		PodUID:           p.PodUID,
 		MemoryLimitBytes: p.MemoryLimit,

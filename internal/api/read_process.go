@@ -14,7 +14,7 @@ func (p *Process) model() *model.Process {
 	}
 	out := &model.Process{
 		PID: p.PID, Comm: p.Comm, OpenFiles: p.OpenFiles, OpenFilesLimit: p.OpenFilesLimit, Threads: p.Threads,
-		Stopped: p.Stopped, Frozen: p.Frozen, Dumping: p.Dumping, Children: p.Children, StoppedChildren: p.StoppedChildren, StoppedChild: p.StoppedChild, Container: p.Container, PodUID: p.PodUID,
+		Stopped: p.Stopped, Frozen: p.Frozen, Dumping: p.Dumping, Children: p.Children, StoppedChildren: p.StoppedChildren, StoppedChild: p.StoppedChild, ChildrenUnread: p.ChildrenUnread, Container: p.Container, PodUID: p.PodUID,
 		MemoryLimit: p.MemoryLimitBytes, MemoryUsed: p.MemoryUsedBytes, PIDsLimit: p.PIDsLimit,
 		OldUsed: p.OldBytes, OldMax: p.OldMaxBytes,
 		SafepointTime: spanned(p.SafepointSeconds), GCTime: spanned(p.GCSeconds),

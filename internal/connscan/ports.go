@@ -189,14 +189,15 @@ func (s *Scanner) hasWorkers(r *facts.Watchlist, n *namespace.Namespace) bool {
 	return false
 }
 
-// workers is how many worker processes a process had at its latest reading.
+// workers is how many worker processes a process had at its latest reading; as many of those that were not read as of the others.
 func (s *Scanner) workers(key hostproc.ProcessKey) int {
-	p := s.store.Process(key)
-	last, ok := p.Readings.Last()
+	known := s.store.Process(key)
+	last, ok := known.Readings.Last()
 	if !ok || last.Value == nil {
 		return 0
 	}
-	return last.Value.Children
+	p := last.Value
+	return p.Children + p.ChildrenUnread*p.Children/mostChildren
 }
 
 // mostWorkers is of how many worker processes the descriptors are read, and mostChildren among how many processes they are looked for: whoever

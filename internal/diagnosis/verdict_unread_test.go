@@ -25,6 +25,11 @@ func nginx(stopped, of int) func(*model.Listener) {
 	}
 }
 
+// more are the processes that it has started beyond those that were read.
+func more(n int) func(*model.Listener) {
+	return func(l *model.Listener) { l.Process.ChildrenUnread = n }
+}
+
 // leftUnread are clients that closed, and nobody has read their requests.
 func leftUnread(n int, since time.Duration) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -134,6 +139,9 @@ func scenariosUnread() []scenario {
 		both("a server that forks for each request, and waits for one of its stopped children to end", saturated, model.CauseJVMPause, nil, []string{"not_accepting"}, func() look {
 			return free().inService(6).queue(5, 3*time.Second).do(nginx(6, 6)).do(nobodyAccepted(3 * time.Second)).do(acceptor(model.AcceptorMissing))
 		}),
+		both("php-fpm, of whose worker processes as many as are read are stopped, and there are more", warning, "", []string{"process_stopped"}, []string{"jvm_pause"}, func() look {
+			return free().inService(3).queue(2, 3*time.Second).do(nginx(64, 64)).do(more(86))
+		}),
 		both("nginx, none of whose worker processes is stopped", ok, "", nil, []string{"process_stopped"}, func() look {
 			return free().inService(3).do(nginx(0, 2))
 		}),
@@ -180,6 +188,11 @@ func TestRequestsThatNobodyReads(t *testing.T) {
 	v = said(free().waiting(3).do(nginx(1, 2)))
 	require.Equal(t, "Nothing is lost; one of the 2 worker processes of nginx, 101, is stopped (state T): 3 connections, 0 of 101 in the accept queue.", v.Summary)
 	require.Equal(t, "kill -CONT 101", v.Answer.Do[0].Command)
+	for stopped, want := range map[int]string{1: "one of at least 64 worker processes of nginx, 101, is", 7: "7 of at least 64 worker processes of nginx are", 64: "64 of at least 64 worker processes of nginx are"} {
+		v = said(free().waiting(3).do(nginx(stopped, 64)).do(more(86)))
+		require.Contains(t, v.Summary, want)
+	}
+	require.Contains(t, said(free().waiting(3).do(nginx(1, 1)).do(more(86))).Summary, "one of at least 1 worker process of nginx, 101, is")
 	v = said(free().inService(12).do(silent(12, 7*time.Second)))
 	require.Equal(t, "10.0.3.7:5432 has not answered 12 connects, the first for at least 7 s: 12 of 200 threads busy, 12 of 8,192 connections, 0 of 101 in the accept queue.", v.Summary)
 	require.Contains(t, v.Answer.Do[0].Text, "Find out why no connection to 10.0.3.7:5432 is answered")

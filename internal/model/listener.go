@@ -204,9 +204,10 @@ type Process struct {
 	Stopped        bool // state T: SIGSTOP or a debugger
 	Frozen         bool // with its cgroup: docker pause, systemctl freeze
 	Dumping        bool // it has crashed, and its core dump is written
-	// Children are processes of the same program that it has started, as the workers of nginx, and StoppedChildren how many of
-	// these are stopped (state T), StoppedChild the first. They are not read of a JVM.
-	Children, StoppedChildren, StoppedChild int
+	// Children are processes of the same program that it has started, as the workers of nginx, among those that are read, and
+	// StoppedChildren how many of these are stopped (state T), StoppedChild the first. ChildrenUnread are those behind them, of
+	// whatever program. They are not read of a JVM.
+	Children, StoppedChildren, StoppedChild, ChildrenUnread int
 
 	Container string // container id from the cgroup path, "" on a plain host
 	PodUID    string // Kubernetes pod uid from the cgroup path

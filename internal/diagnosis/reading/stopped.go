@@ -13,7 +13,7 @@ func Stopped(l *model.Listener) bool {
 
 func allWorkersStopped(l *model.Listener) bool {
 	n, of := StoppedWorkers(l)
-	return n > 0 && n == of
+	return n > 0 && n == of && !MoreWorkers(l)
 }
 
 // StillAccepts means that all its worker processes are stopped, and that it accepts beside them: as a server that starts a
@@ -48,6 +48,9 @@ func StoppedWorkers(l *model.Listener) (n, of int) {
 	}
 	return l.Process.StoppedChildren, l.Process.Children
 }
+
+// MoreWorkers means that it has started more processes than were read: some of them may be workers, too.
+func MoreWorkers(l *model.Listener) bool { return l.Process.ChildrenUnread > 0 }
 
 // WorkerStopped means that one of them is, and clients are accepted all the same.
 func WorkerStopped(l *model.Listener) bool {

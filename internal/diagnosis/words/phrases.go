@@ -34,19 +34,23 @@ func Pause(s *symptoms.Symptoms) string {
 	return stoodFor(s) + Heap(s)
 }
 
-// StoppedWorkers says how many worker processes do not run.
+// StoppedWorkers says how many worker processes do not run, and never that all do not where there may be more.
 func StoppedWorkers(s *symptoms.Symptoms) string {
 	n, of := reading.StoppedWorkers(s.Now)
-	which := phrase.Sprintf("%d of the %d worker processes of %s are stopped (state T), the first is %v", n, of, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
-	switch {
-	case of == 1:
-		which = phrase.Sprintf("the worker process of %s, %v, is stopped (state T)", reading.ServerName(s.Now), s.Now.Process.StoppedChild)
-	case n == of:
-		which = phrase.Sprintf("all %d worker processes of %s are stopped (state T), the first is %v", n, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
-	case n == 1:
-		which = phrase.Sprintf("one of the %d worker processes of %s, %v, is stopped (state T)", of, reading.ServerName(s.Now), s.Now.Process.StoppedChild)
+	name, first, more := reading.ServerName(s.Now), s.Now.Process.StoppedChild, reading.MoreWorkers(s.Now)
+	all := phrase.Sprintf("the %d worker processes", of)
+	if more {
+		all = phrase.Sprintf("at least %d worker %s", of, phrase.Verb(of, "process", "processes"))
 	}
-	return which
+	switch {
+	case of == 1 && !more:
+		return phrase.Sprintf("the worker process of %s, %v, is stopped (state T)", name, first)
+	case n == of && !more:
+		return phrase.Sprintf("all %d worker processes of %s are stopped (state T), the first is %v", n, name, first)
+	case n == 1:
+		return phrase.Sprintf("one of %s of %s, %v, is stopped (state T)", all, name, first)
+	}
+	return phrase.Sprintf("%d of %s of %s are stopped (state T), the first is %v", n, all, name, first)
 }
 
 func stoodFor(s *symptoms.Symptoms) string {

@@ -41,3 +41,43 @@ func TestStoppedChildren(t *testing.T) {
 	readChildren(proc, &jvm)
 	require.Zero(t, jvm.Children, "a JVM's children are other programs")
 }
+
+// Of many workers the first are read, and all while each is stopped: of the others it is said that they are there.
+func TestManyChildren(t *testing.T) {
+	const workers = mostChildren + 6
+	proc := hostfs.Real(t)
+	server := exec.CommandContext(t.Context(), "sh", "-c", "exec 3<&0; i=0; while [ $i -lt 70 ]; do (read x <&3; :) & i=$((i+1)); done; wait")
+	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	in, err := server.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		_ = syscall.Kill(-server.Process.Pid, syscall.SIGKILL)
+		_ = in.Close()
+		_ = server.Wait()
+	})
+	read := func() model.Process {
+		p := model.Process{PID: server.Process.Pid, Comm: "sh"}
+		readChildren(proc, &p)
+		return p
+	}
+	var pids []int
+	require.Eventually(t, func() bool {
+		pids, err = proc.Children(server.Process.Pid)
+		return err == nil && len(pids) == workers && read().Children == mostChildren
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, workers-mostChildren, read().ChildrenUnread)
+	stop := func(some []int) {
+		for _, pid := range some {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		}
+	}
+	stop(pids[:mostChildren])
+	require.Eventually(t, func() bool { return read().StoppedChildren == mostChildren }, time.Minute, 10*time.Millisecond)
+	p := read()
+	require.Equal(t, mostChildren+1, p.Children, "the next one runs")
+	require.Equal(t, workers-mostChildren-1, p.ChildrenUnread)
+	stop(pids[mostChildren:])
+	require.Eventually(t, func() bool { return read().StoppedChildren == workers }, time.Minute, 10*time.Millisecond)
+	require.Zero(t, read().ChildrenUnread)
+}

@@ -45,11 +45,12 @@ func (m *processReader) read(proc hostproc.FS, jvm func() (*hsperf.File, error),
 	return p
 }
 
-// mostChildren is how many children of a process are read.
-const mostChildren = 64
+// mostChildren is how many children of a process are read, and allChildren how many while each of its workers among
+// these is stopped: whether all are is to be known. The kernel lists a page of them, which are more than that.
+const mostChildren, allChildren = 64, 500
 
 // readChildren reads which worker processes of a server are stopped: of one whose first process only looks after the
-// others, its own state shows nothing.
+// others, its own state shows nothing. What is behind those that are read is counted alone.
 func readChildren(proc hostproc.FS, p *model.Process) {
 	if model.IsJVM(p.Comm) {
 		return
@@ -58,7 +59,11 @@ func readChildren(proc hostproc.FS, p *model.Process) {
 	if err != nil {
 		return
 	}
-	for _, pid := range pids[:min(len(pids), mostChildren)] {
+	for i, pid := range pids {
+		if i >= mostChildren && (p.StoppedChildren == 0 || p.StoppedChildren < p.Children) || i >= allChildren {
+			p.ChildrenUnread = len(pids) - i
+			break
+		}
 		st, err := proc.Stat(pid)
 		if err != nil || st.Exited || model.Escape(st.Comm) != p.Comm {
 			continue

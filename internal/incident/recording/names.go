@@ -50,7 +50,7 @@ func modelNames() []named {
 		of[model.SharedPool]("Connectors Busy Waiting"),
 		of[model.Backend]("Name At Ports Pool"),
 		of[model.Pool]("Library Setting Size"),
-		of[model.Process]("At PID Comm StartTime OpenFiles OpenFilesLimit Threads Stopped Frozen Dumping Children StoppedChildren StoppedChild Container PodUID -Owner " +
+		of[model.Process]("At PID Comm StartTime OpenFiles OpenFilesLimit Threads Stopped Frozen Dumping Children StoppedChildren StoppedChild ChildrenUnread Container PodUID -Owner " +
 			"Busiest Downstream Stacks UserThreads UserThreadsLimit MemoryLimit MemoryUsed PIDsLimit PIDsRefused " +
 			"CPULimit InSafepoint OldUsed OldMax SafepointTime GCTime CPUThrottled CPUUsed CPUPeriods " +
 			"CPUPeriodsThrottled RunDelay"),
