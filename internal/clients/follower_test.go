@@ -350,6 +350,62 @@ func TestDecidedAfterTheListenerClosed(t *testing.T) {
 	require.EqualValues(t, 3, *s.Targets[0].Refused)
 }
 
+// Who is refused is none of a listener's clients, whatever listens when it is reported, and is decided.
+func TestRefusedAreNoClientsOfAListener(t *testing.T) {
+	up := listener("[::]:8080")
+	counted := func(refused, waiting, open int) []outcome.Endpoint {
+		e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Connected: 2, outcome.Refused: uint64(refused)})
+		e.Waiting, e.Settling, e.Refused = waiting, open, open
+		return []outcome.Endpoint{e}
+	}
+	type look struct {
+		endpoints []outcome.Endpoint
+		l         model.Listener
+	}
+	for name, c := range map[string]struct {
+		looks []look
+		begun uint64 // of the listener
+	}{
+		"by a rule, while it listens":            {[]look{{counted(4, 0, 0), up}}, 2},
+		"while it restarts":                      {[]look{{counted(1, 0, 0), up}, {counted(4, 0, 0), up}}, 2},
+		"when it has closed":                     {[]look{{counted(4, 0, 0), down(8080)}}, 2},
+		"when it has closed, decided afterwards": {[]look{{counted(0, 0, 4), down(8080)}, {counted(4, 0, 0), down(8080)}}, 2},
+		"in a restart, decided afterwards":       {[]look{{counted(0, 0, 4), down(8080)}, {counted(4, 0, 0), up}}, 2},
+		"who waited for it when it closed":       {[]look{{counted(0, 4, 0), up}, {counted(0, 0, 4), down(8080)}, {counted(4, 0, 0), down(8080)}}, 6},
+		"who waited, and others, in a restart":   {[]look{{counted(0, 2, 0), up}, {counted(2, 0, 2), down(8080)}, {counted(4, 0, 0), up}}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, clients.Auto)
+			f.report.Endpoints = counted(0, 0, 0)
+			f.look(time.Minute, up)
+			f.gone = []model.RetainedTotals{{ID: up.ID}}
+			for _, look := range c.looks {
+				f.report.Endpoints = look.endpoints
+				f.look(time.Minute, look.l)
+			}
+			s := f.look(time.Minute, up)
+			total := s.Listeners[0].Totals.Clients
+			require.EqualValues(t, 4, *s.Targets[0].Refused)
+			require.EqualValues(t, c.begun, total.Begun)
+			require.Zero(t, total.Open())
+		})
+	}
+}
+
+// Where nothing listens who is refused has begun at the port, and once.
+func TestRefusedBeganAtThePort(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.look(time.Minute, down(8080))
+	for _, waiting := range []int{4, 0} {
+		e := endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Refused: uint64(7 - waiting)})
+		e.Waiting = waiting
+		f.report.Endpoints = []outcome.Endpoint{e}
+		c := f.look(time.Minute, down(8080)).Listeners[0].Losses.Clients
+		require.EqualValues(t, 7, c.Begun)
+		require.EqualValues(t, waiting, c.Open())
+	}
+}
+
 // The totals of a listener that restarts continue.
 func TestTotalsSurviveARestart(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -159,16 +159,17 @@ func (p *namespace) account(of netip.AddrPort) *account {
 }
 
 // book gives what an endpoint has counted since the last report to the listener
-// that its clients met. Refused ones met none.
+// that its clients met. Refused ones met none: they have begun at the port.
 func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at time.Time) {
 	now := totals(e)
-	delta := now.Sub(p.last[e.Addr])
-	refused := model.ClientTotals{}
+	before := p.last[e.Addr]
+	delta := now.Sub(before)
+	delta.Withdrawn = before.Begun - min(before.Begun, now.Begun)
+	refused := model.ClientTotals{Begun: delta.Outcomes[model.ClientRefused]}
 	refused.Outcomes[model.ClientRefused] = delta.Outcomes[model.ClientRefused]
 	delta.Outcomes[model.ClientRefused] = 0
 
 	port := p.account(accounts.Port(e.Addr.Port()))
-	port.Totals = port.Totals.Add(refused)
 	if refused.Outcomes[model.ClientRefused] > 0 {
 		port.Refused = at
 		if !e.Addr.Addr().IsUnspecified() {
@@ -179,12 +180,12 @@ func (p *namespace) book(e *outcome.Endpoint, listening []netip.AddrPort, at tim
 	if met, ok := mostSpecific(e.Addr, listening); ok {
 		a = p.account(met)
 	} else if met, ok := mostSpecific(e.Addr, p.previous()); ok {
-		// An attempt is decided after its last packet, and the listener may have closed. Who was refused met none.
-		a = p.account(met)
-		none := min(delta.Begun, refused.Outcomes[model.ClientRefused])
-		delta.Begun -= none
-		port.Totals.Begun += none
+		a = p.account(met) // an attempt is decided after its last packet, and the listener may have closed
+	} else {
+		waited := min(delta.Withdrawn, refused.Begun) // they have begun there already
+		delta.Withdrawn, refused.Begun = delta.Withdrawn-waited, refused.Begun-waited
 	}
+	port.Totals = port.Totals.Add(refused)
 	a.Totals = a.Totals.Add(delta)
 	a.Waits = a.Waits.And(model.Waits{Shortest: e.Delays.Shortest, Longest: e.Delays.Longest})
 	a.state(e)
@@ -250,10 +251,11 @@ func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate, t.GaveUpUnreached, t.ResetInAnswer = e.LetIn, e.LetInLate, e.GaveUpUnreached, e.ResetInAnswer
 	t.Unheard, t.Alerted, t.TLSEnded = e.Unheard, e.Alerted, e.TLSEnded
-	t.Begun = uint64(e.Open())
+	t.Begun = uint64(e.Open() - e.Refused)
 	for _, n := range e.Clients {
 		t.Begun += n
 	}
+	t.Begun -= e.Clients[outcome.Refused] // see book
 	t.Answers = model.ClientAnswers{Answered: e.Answers.Answered, Unanswered: e.Answers.Unanswered, Closed: e.Answers.Closed, Checks: e.Answers.Checks, Unclear: e.Answers.Unknown}
 	t.Delays = model.ConnectDelays{
 		Count: e.Delays.Count, Sum: e.Delays.Sum, Bounds: outcome.DelayBounds(), Buckets: e.Delays.Buckets(),

@@ -27,6 +27,7 @@ type stage uint8
 const (
 	waiting stage = iota
 	settling
+	refused // settling, and the answer was "nothing listens"
 	stalling
 	stageUnreached
 	stageInside // counted, and not known whether it is answered
@@ -40,7 +41,9 @@ func (a *attempt) stage() stage {
 		return stageInside
 	case a.has(counted):
 		return stageLeft
-	case a.replies == 0 && !a.unread() && !a.has(refusal):
+	case a.replies == 0 && !a.unread() && a.has(refusal):
+		return refused
+	case a.replies == 0 && !a.unread():
 		return waiting
 	case a.unreached():
 		return stageUnreached
@@ -68,7 +71,8 @@ func (e *endpoint) count(at time.Duration, a *attempt, o outcome.Outcome, hash u
 func (e *endpoint) report(at time.Duration) outcome.Endpoint {
 	out := e.account.Report(at)
 	out.Addr = netip.AddrPortFrom(e.addr.Netip(), e.port)
-	out.Waiting, out.Settling, out.Stalling = e.open[waiting], e.open[settling], e.open[stalling]
+	out.Waiting, out.Settling, out.Stalling = e.open[waiting], e.open[settling]+e.open[refused], e.open[stalling]
+	out.Refused = e.open[refused]
 	out.Unreached, out.Inside, out.Left = e.open[stageUnreached], e.open[stageInside], e.open[stageLeft]
 	return out
 }

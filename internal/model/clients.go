@@ -112,8 +112,11 @@ func (c *Clients) FirstBytes() *FirstBytes {
 type ClientTotals struct {
 	Outcomes [NumClientOutcomes]uint64
 	// Begun are the attempts that began: those that came to an outcome, and those that are
-	// open more than there were.
+	// open more than there were. Of a listener who was refused is none: nothing listened.
 	Begun uint64
+	// Withdrawn are those of the Begun that come to no outcome here: of a listener those that waited, and were refused
+	// when it had closed, and those that are no longer followed.
+	Withdrawn uint64
 	// LetIn had a socket of the server's kernel while they were there: all that are connected
 	// or delayed, and those of the reset that had one.
 	LetIn uint64
@@ -141,7 +144,7 @@ type ClientTotals struct {
 
 // Open are the attempts that began, and of which it is not known yet what becomes of them.
 func (t *ClientTotals) Open() uint64 {
-	decided := uint64(0)
+	decided := t.Withdrawn
 	for _, n := range t.Outcomes {
 		decided += n
 	}
@@ -201,6 +204,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 		t.Outcomes[o] = less(t.Outcomes[o], before.Outcomes[o])
 	}
 	t.Begun = less(t.Begun, before.Begun)
+	t.Withdrawn = less(t.Withdrawn, before.Withdrawn)
 	t.LetIn = less(t.LetIn, before.LetIn)
 	t.LetInLate = less(t.LetInLate, before.LetInLate)
 	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
@@ -230,6 +234,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 		t.Outcomes[o] += other.Outcomes[o]
 	}
 	t.Begun += other.Begun
+	t.Withdrawn += other.Withdrawn
 	t.LetIn += other.LetIn
 	t.LetInLate += other.LetInLate
 	t.GaveUpUnreached += other.GaveUpUnreached

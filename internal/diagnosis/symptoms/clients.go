@@ -372,12 +372,12 @@ func (s *Symptoms) LostInFront() bool {
 		max(s.unansweredOfBegun(), uint64(max(c.Waiting, 0))) > 2*max(n, s.latelyDropped())
 }
 
-// unansweredOfBegun is how many of the clients that began lately nothing has answered, at least.
+// unansweredOfBegun is how many of the clients that began lately at the listener nothing has answered, at least.
 func (s *Symptoms) unansweredOfBegun() uint64 {
 	c := s.Clients()
-	answered := uint64(max(0, c.Settling+c.Stalling))
+	answered := uint64(max(0, c.Settling+c.Stalling)) + c.Withdrawn
 	for o, n := range c.Outcomes {
-		if model.ClientOutcome(o) != model.ClientGaveUp {
+		if o := model.ClientOutcome(o); o != model.ClientGaveUp && o != model.ClientRefused { // the refused did not begin there
 			answered += n
 		}
 	}

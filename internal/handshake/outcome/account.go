@@ -51,6 +51,8 @@ type Endpoint struct {
 	// is being repeated, or whose answer was not taken when the kernel was asked; with
 	// one, and the client still repeats its SYN.
 	Waiting, Settling, Stalling, Unreached int
+	// Refused are those of the settling that were answered by a RST: nothing listened.
+	Refused int
 	// Clients that were let in, of which it is not known yet whether they are answered.
 	Inside int
 	// Clients that left without having been let in, and whose kernel may still repeat what

@@ -52,7 +52,7 @@ func (n *counts) total(w *world) {
 		}
 		c := l.Totals.Clients
 		n.unclear, n.answered, n.checks, n.letIn = float64(*c.Unclear), float64(*c.Answered), float64(*c.Checks), float64(c.LetIn)
-		decided := c.Connected + c.Delayed + c.GaveUp + c.Stalled + c.Reset + c.HalfOpen + c.Undecided + uint64(n.refused)
+		decided := c.Connected + c.Delayed + c.GaveUp + c.Stalled + c.Reset + c.HalfOpen + c.Undecided
 		n.open = float64(c.Begun - min(c.Begun, decided))
 		ended := *c.Answered + *c.Unanswered + *c.Checks + *c.Unclear + c.Reset
 		n.inHand = float64(c.LetIn - min(c.LetIn, ended))
