@@ -28,7 +28,7 @@ func (h *process) readWorkers(s *Scanner, r *facts.Watchlist, key hostproc.Proce
 	h.workersErr = threads.Calls(s.proc, h.workers, live, func(c threads.WorkerCall) {
 		if c.Poller {
 			if c.Kind == threads.CallFutex || c.Kind == threads.CallSleep || c.Kind == threads.CallReceive || c.Kind == threads.CallConnect {
-				work.PollerBlocked()
+				work.PollerBlocked(c.Kind != threads.CallFutex || c.Timed)
 			}
 			return
 		}

@@ -53,10 +53,8 @@ func (j *judge) localClients(v model.Verdict) string {
 // whyFailed is why clients fail though no packet was dropped.
 func (j *judge) whyFailed(v model.Verdict) string {
 	reason := j.reason(v)
-	because, says := strings.CutPrefix(reason, " because ")
+	because, _ := strings.CutPrefix(reason, " because ")
 	switch {
-	case reason != "" && !says && v.Cause == model.CauseNotReading:
-		return words.Waiting(j.s) + reason
 	case because != "":
 		return because
 	case v.Cause == model.CauseDownstream || v.Cause == model.CauseConnectionPool:

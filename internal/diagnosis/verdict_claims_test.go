@@ -334,9 +334,17 @@ func narrowRange(e *symptoms.Input) {
 	e.Sysctl = map[string]int{"ip_local_port_range_min": 40000, "ip_local_port_range_max": 40099}
 }
 
+// standsStill is a poller that waits as where a debugger has suspended it, or at a safepoint.
+func standsStill(l *model.Listener) {
+	blocked(l)
+	l.Process.Downstream.Workers.PollerAway = false
+}
+
+func debugged(l *model.Listener) { l.Connector.Debugger = true }
+
 // blocked is a poller that does a worker's work, and requests that nobody reads.
 func blocked(l *model.Listener) {
-	l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 10, Parked: 10, PollerBlocked: true}}
+	l.Process.Downstream = &model.Downstream{Workers: &model.Workers{Threads: 10, Parked: 10, PollerBlocked: true, PollerAway: true}}
 	l.Connections.Unread = 3 * time.Second
 }
 
@@ -359,8 +367,18 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "a debugger has suspended all threads", status: saturated, cause: model.CauseNotAccepting,
-			now:    tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 3*time.Second).do(blocked).do(acceptor(model.AcceptorAtLimit)),
-			before: tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 2*time.Second).do(blocked).do(acceptor(model.AcceptorAtLimit)), notCodes: []string{"max_connections"},
+			now:    tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 3*time.Second).do(standsStill).do(debugged).do(acceptor(model.AcceptorAtLimit)),
+			before: tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 2*time.Second).do(standsStill).do(debugged).do(acceptor(model.AcceptorAtLimit)), notCodes: []string{"max_connections"},
+		},
+		{
+			name: "all threads stand, and no debugger is connected", status: warning, codes: []string{"requests_stand"},
+			now:    tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 3*time.Second).do(standsStill).do(acceptor(model.AcceptorAtLimit)),
+			before: tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 2*time.Second).do(standsStill).do(acceptor(model.AcceptorAtLimit)), notCodes: []string{"max_connections", "not_accepting", "not_reading", "poller_blocked"},
+		},
+		{
+			name: "a debugger is connected, and the JVM stands still", status: saturated, cause: model.CauseJVMPause, notCodes: []string{"not_accepting", "not_reading"},
+			now:    tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 3*time.Second).do(standsStill).do(debugged).do(acceptor(model.AcceptorAtLimit)).do(totals(300*time.Millisecond, 0, 0)),
+			before: tomcat(200, 8192, 100).pool(10).waiting(1).queue(11, 2*time.Second).do(standsStill).do(debugged).do(acceptor(model.AcceptorAtLimit)).do(totals(0, 0, 0)),
 		},
 		{
 			name: "an AJP connector without its secret", status: saturated, cause: model.CauseNotAccepting,
@@ -462,7 +480,12 @@ func scenariosClaims() []scenario {
 		},
 
 		// A dead server whose clients have left.
-		{name: "the poller has ended, and all clients have left", status: saturated, cause: model.CauseNotReading, now: dead(), before: dead()},
+		{name: "all clients have left, and their requests are unread", status: warning, codes: []string{"requests_stand"}, now: dead(), before: dead()},
+		{
+			name: "the same, and the poller has ended", status: saturated, cause: model.CauseNotReading,
+			now:    dead().do(func(l *model.Listener) { l.Connector.WithoutPoller = true }),
+			before: dead().do(func(l *model.Listener) { l.Connector.WithoutPoller = true }),
+		},
 		{
 			name: "the same, and how many threads there are is not known", status: warning, codes: []string{"requests_stand"},
 			now:    dead().do(func(l *model.Listener) { l.Connector.PoolThreads = nil }),
@@ -478,7 +501,7 @@ func scenariosClaims() []scenario {
 			now: behindAnswers(0), before: behindAnswers(0).do(func(l *model.Listener) { l.Process.Downstream = nil }),
 		},
 		{
-			name: "idle threads wait with a timeout, and requests are unread", status: saturated, cause: model.CauseNotReading,
+			name: "idle threads wait with a timeout, and requests are unread", status: warning, codes: []string{"requests_stand"}, notCodes: []string{"not_reading"},
 			now: behindAnswers(150), before: behindAnswers(150),
 		},
 		{
@@ -963,7 +986,7 @@ func scenariosClaims() []scenario {
 			}), before: fresh(),
 		},
 		{
-			name: "clients let in without an answer, as nobody reads", status: losing, cause: model.CauseNotReading, chain: chainOf(),
+			name: "clients let in without an answer, and nobody reads", status: losing, codes: []string{"requests_stand"}, chain: chainOf(),
 			now:    tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)).do(answers(0, 4)).do(outcome(model.ClientConnected, 4)),
 			before: tomcat(200, 8192, 100).pool(100).inService(12).waiting(28).do(unreadFor(2 * time.Second)),
 		},
@@ -1284,6 +1307,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "the poller waits for what a worker waits for", status: saturated, cause: model.CauseNotReading, codes: []string{"poller_blocked"},
 			now: fresh().waiting(19).do(blocked), before: fresh().waiting(19).do(blocked),
+		},
+		{
+			name: "it did so in one reading", status: warning, codes: []string{"requests_stand"}, notCodes: []string{"poller_blocked"},
+			now: fresh().waiting(19).do(blocked), before: fresh().waiting(19).do(standsStill),
+		},
+		{
+			name: "it waits as at a safepoint", status: warning, codes: []string{"requests_stand"}, notCodes: []string{"poller_blocked"},
+			now: fresh().waiting(19).do(standsStill), before: fresh().waiting(19).do(standsStill),
 		},
 		{
 			name: "reset because their listener closed", status: losing, cause: model.CauseListenerClosed,

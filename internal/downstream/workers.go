@@ -44,8 +44,10 @@ func NewWork(list []Connection) *Work {
 	return w
 }
 
-// PollerBlocked takes in that the thread that hands requests to the others waits for something else.
-func (w *Work) PollerBlocked() { w.workers.PollerBlocked = true }
+// PollerBlocked takes in that the thread that hands requests to the others waits for something else; away: at no safepoint.
+func (w *Work) PollerBlocked(away bool) {
+	w.workers.PollerBlocked, w.workers.PollerAway = true, away
+}
 
 // Add takes a thread; socket is the inode of the socket that one that is Reading
 // waits for. Its own client's, whose request's body it reads, is no peer.

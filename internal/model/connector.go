@@ -96,6 +96,8 @@ type Connector struct {
 	// WithoutPoller: by their names the worker threads are there, and the one is not that
 	// hands them the requests.
 	WithoutPoller bool
+	// Debugger: one is connected to the JVM, by the thread that reads its commands.
+	Debugger bool
 	// WorkerNames is how the names of its worker threads begin where that does not show the
 	// port: the namePrefix of an Executor, "http-nio-127.0." with an address.
 	WorkerNames string

@@ -50,6 +50,9 @@ type Workers struct {
 	// PollerBlocked: the thread that hands requests to the others is itself in a call that is not
 	// for them: it waits for a lock or a timer, as a worker does.
 	PollerBlocked bool
+	// PollerAway: the kernel shows that it waits so by itself: with a timeout, or for a peer's answer. What has no timeout
+	// may be a lock, a debugger's suspension, or a safepoint.
+	PollerAway bool
 	// Other are in another call: they read from the client, from a file.
 	Other int
 }

@@ -21,7 +21,7 @@ func maxConnectionsReached() Cause {
 			},
 			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
 		},
-		dropped: []refutation[*symptoms.Symptoms]{{standsToo, suspended}},
+		dropped: []refutation[*symptoms.Symptoms]{{standsToo, allStand}},
 		rests:   restsOnAcceptor,
 		around:  rule[reading.Pair]{holds: func(p reading.Pair) Certainty { return When(p.Either(p.AtConnectionLimit), Surely) }},
 		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.ConnectionsFull, Surely) }},

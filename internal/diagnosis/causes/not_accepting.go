@@ -48,8 +48,8 @@ func notAccepting() Cause {
 			if s.Now.Acceptor == model.AcceptorMissing {
 				return "If the application is still being deployed, the port opened too early: have it open after the start (bindOnInit=false), and probe readiness by HTTP, not by connecting. Else look for the thread's end in the log (OutOfMemoryError): only a restart brings it back. A longer accept queue would only let more clients wait."
 			}
-			if suspended(s) {
-				return "If a debugger is attached (jdwp on the command line, a breakpoint that suspends all threads), resume the threads or detach it. Else see what the two threads wait for (--thread-dump as its user and group, or jstack PID). A longer accept queue, more threads or connections would only let more clients wait."
+			if debugged(s) {
+				return "A debugger is connected: resume the threads that it, or a breakpoint, has suspended, or detach it. Else see what the two threads wait for (--thread-dump as its user and group, or jstack PID). A longer accept queue, more threads or connections would only let more clients wait."
 			}
 			return "Find out who paused the connector (a deployment, Lifecycle code, JMX: ProtocolHandler.pause) and resume it. A longer accept queue, more threads or connections would only let more clients wait."
 		},
@@ -85,9 +85,9 @@ func notAccepting() Cause {
 					advice.Action("If it is being deployed: open the port after the start (bindOnInit=false), and probe readiness by HTTP. If the thread has ended: restart"),
 				}, not
 			}
-			if suspended(s) {
+			if debugged(s) {
 				return []model.Step{
-					advice.Action("If a debugger is attached (jdwp on the command line), resume the threads that a breakpoint has suspended, or detach it"),
+					advice.Action("Resume the threads that the debugger, or a breakpoint, has suspended, or detach it"),
 					advice.DumpStep(s, "Else see what the acceptor and the poller wait for"),
 				}, not
 			}
@@ -98,27 +98,32 @@ func notAccepting() Cause {
 		},
 		Book: Runbook{
 			Title:     "nothing is accepted, and no limit is reached",
-			Seen:      "Clients wait in the accept queue, the oldest of them stays the oldest, connections are free, and the acceptor thread sleeps for set times (a paused connector), stands with the poller (a debugger has suspended the threads), or is not there. Connections whose clients have closed and sent nothing, as a probe of the port does, wait for nothing: while there are no others, and the queue is not full, the status is `ok`.",
+			Seen:      "Clients wait in the accept queue, the oldest of them stays the oldest, connections are free, and the acceptor thread sleeps for set times (a paused connector), stands with the poller while a debugger is connected, or is not there. Connections whose clients have closed and sent nothing, as a probe of the port does, wait for nothing: while there are no others, and the queue is not full, the status is `ok`.",
 			Clients:   "They are connected and get no answer: read timeouts; connect timeouts once the queue is full.",
 			Check:     "The log: a deployment that has not ended (the port opens before that with `bindOnInit`), a connector that failed to start (AJP without its `secret`), a shutdown that hangs, an OutOfMemoryError that ended the thread.",
 			Change:    "Resume the connector, or the threads in the debugger, or restart. Probe readiness by HTTP, not by connecting: the kernel completes handshakes for a server that accepts nobody.",
 			Vain:      "acceptCount, threads or connections.",
-			Holds:     "nobody was taken out of the accept queue between two readings, and the acceptor sleeps for set times with descriptors left, or stands with the poller while requests are unread, or clients' ends unnoticed, and workers are idle, or is missing",
-			Otherwise: "accept_queue, with how long nothing has been accepted",
+			Holds:     "nobody was taken out of the accept queue between two readings, and the acceptor sleeps for set times with descriptors left, or stands with the poller while requests are unread, or clients' ends unnoticed, and workers are idle, and a debugger is connected, or is missing",
+			Otherwise: "accept_queue, with how long nothing has been accepted, and that the acceptor and the poller stand",
 		},
 	}
 }
 
 // acceptorIdle: it was seen, and neither accepts nor waits for a limit.
 func acceptorIdle(s *symptoms.Symptoms) bool {
-	return s.Now.Acceptor == model.AcceptorPauses || s.Now.Acceptor == model.AcceptorMissing || suspended(s)
+	return s.Now.Acceptor == model.AcceptorPauses || s.Now.Acceptor == model.AcceptorMissing || debugged(s)
 }
 
 const standsToo = "the poller stands as well, and requests are unread, or clients' ends unnoticed, in front of idle workers"
 
-// suspended: the acceptor stands as at a limit, and the other threads of the connector do, too.
-func suspended(s *symptoms.Symptoms) bool {
+// allStand: the acceptor stands as at a limit, and the other threads of the connector do, too: suspended, or at a safepoint.
+func allStand(s *symptoms.Symptoms) bool {
 	return s.Now.Acceptor == model.AcceptorAtLimit && s.Both(reading.Suspended)
+}
+
+// debugged: they do, and a debugger is connected.
+func debugged(s *symptoms.Symptoms) bool {
+	return allStand(s) && s.Both(func(l *model.Listener) bool { return l.Connector.Debugger })
 }
 
 // foreign: it is no JVM, of whose threads the names say nothing.
@@ -153,7 +158,7 @@ func acceptorPhrase(s *symptoms.Symptoms) string {
 	if s.Now.Acceptor == model.AcceptorMissing {
 		return "no acceptor thread is there (not started yet, or ended)"
 	}
-	if suspended(s) {
+	if debugged(s) {
 		return "the acceptor and the poller thread stand, as where a debugger has suspended them"
 	}
 	return "the acceptor thread only sleeps, as in a paused connector"

@@ -96,9 +96,9 @@ func findingsOfStages() []causes.Runbook {
 		},
 		{
 			Code: "requests_stand", Title: "nobody reads requests",
-			Seen:    "In two readings requests have waited for a second and longer of which nobody has read a byte, and it is not known that all threads are busy. It is said of any server, also of one whose process is not seen.",
+			Seen:    "In two readings requests have waited for a second and longer of which nobody has read a byte, and it is not known that all threads are busy. Why is not known: that threads seem to be free, or the poller thread stands, shows no cause, as at a safepoint both do. It is said of any server, also of one whose process is not seen.",
 			Clients: "They are connected and get no answer: read timeouts.",
-			Check:   "`tcpdiag snapshot --thread-dump`, or `jstack PID`: fewer threads serve this port than it seems, or they get no CPU, or the poller thread is stuck. Of another server than Tomcat: its own pool of threads or processes is used up, or its event loop is blocked, or a worker process is stopped.",
+			Check:   "`tcpdiag snapshot --thread-dump`, or `jstack PID`: fewer threads serve this port than it seems, or they get no CPU, or the poller thread is stuck. `-Xlog:safepoint` for pauses: one that is under way shows in no counter until it ends. Of another server than Tomcat: its own pool of threads or processes is used up, or its event loop is blocked, or a worker process is stopped.",
 		},
 		{
 			Code: "accept_count_changed", Title: "the backlog in force is not the configured one",
@@ -191,7 +191,7 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "poller_blocked", Title: "the poller thread does something else",
-			Seen:    "In two readings the thread that hands requests to the others waits for a lock or a timer, and requests are unread: an executor runs in it what it cannot take (CallerRunsPolicy).",
+			Seen:    "In two readings the thread that hands requests to the others waits for a timer or a peer, and requests are unread: an executor runs in it what it cannot take (CallerRunsPolicy).",
 			Clients: "Connected, and no answer until that one request is done; no timeout of the connector ends a connection meanwhile.",
 			Check:   "`jstack PID`: the `-Poller` thread is in the application's code.",
 			Change:  "An executor that queues or rejects what it cannot take.",

@@ -116,7 +116,7 @@ func forgotten(s *symptoms.Symptoms, add adder) {
 
 // blockedPoller says that the thread which reads for all others does something else.
 func blockedPoller(s *symptoms.Symptoms, add adder) {
-	if !s.Both(reading.PollerBlocked) || !s.Both(reading.UnreadAny) || s.Now.Acceptor == model.AcceptorAtLimit && s.Both(reading.Suspended) {
+	if !s.Both(reading.PollerAway) || !s.Both(reading.UnreadAny) {
 		return
 	}
 	add("poller_blocked", model.SeverityWarning,
@@ -124,14 +124,27 @@ func blockedPoller(s *symptoms.Symptoms, add adder) {
 		"Look at the executor: one that runs what it cannot take in the thread that brings it (CallerRunsPolicy) has the poller serve requests. Let it queue or reject them instead. --thread-dump as its user and group, or jstack PID, shows what the poller does.")
 }
 
+// pollerStands may be any of the three.
+const pollerStands = "The poller thread, which hands them to the others, stands: at a lock, suspended by a debugger, or with the whole JVM at a safepoint"
+
 // lastingRequests says that requests wait in front of threads that seem free, or of a server of which no more is known.
 func lastingRequests(s *symptoms.Symptoms, v model.Verdict, add adder) {
 	if v.Cause != model.CauseNone || !s.RequestsStand() {
 		return
 	}
 	free := ""
-	if c := s.Now.Connector; c != nil && c.PoolThreads != nil && !s.AllHaveOne() {
+	c := s.Now.Connector
+	switch busy, _ := reading.BusyThreads(s.Now); {
+	case s.ThreadsFree():
+		free = phrase.Sprintf(", although %d of the pool's %s seem to have none", *c.PoolThreads-busy, phrase.Count(*c.PoolThreads, "thread"))
+	case c != nil && c.PoolThreads != nil && !s.AllHaveOne():
 		free = phrase.Sprintf(", although not all of the pool's %s seem to have one", phrase.Count(*c.PoolThreads, "thread"))
+	}
+	if s.Both(reading.PollerBlocked) && !s.Either(reading.PollerAway) {
+		free += ". " + pollerStands
+		if s.NothingAccepted() > 0 && s.Now.Acceptor == model.AcceptorAtLimit {
+			free += ", and so does the acceptor: " + words.NothingAccepted(s)
+		}
 	}
 	advice := "Ask the JVM what its threads do (--thread-dump as its user and group, or jstack PID). Either fewer threads serve this port than it seems (a limit or an executor set by code, a thread that could not be started), or they get no CPU, or the poller thread is stuck."
 	switch {

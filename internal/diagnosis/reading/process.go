@@ -61,49 +61,6 @@ func (p Pair) Paused() bool {
 	return pause > 0 && pause >= p.T.PauseMin && pause.Seconds() >= p.T.PauseFraction*p.Between().Seconds()
 }
 
-// WasNotRunning reports whether any one thread of the process may have been kept from running for
-// so much of the time in which a request was seen to be unread that what it has not done shows nothing: at safepoints, and where
-// all that the threads waited for a CPU was waited by this one.
-func (p Pair) WasNotRunning() bool {
-	seen := p.seenUnread()
-	delay, _ := p.total(RunDelay)
-	return seen > 0 && (p.Pause()+delay).Seconds() >= p.T.NotRunningFraction*seen.Seconds()
-}
-
-// HardlySeen means that the process was followed for so little of the time in which a request has been unread that whether it
-// ran then is not known: its readings have a clock of their own.
-func (p Pair) HardlySeen() bool { return p.seenUnread() < seenLeast }
-
-// seenLeast is for how long it is followed at least: shares of less are noise, as of any two readings (facts.Apart).
-const seenLeast = 400 * time.Millisecond
-
-// MayHaveStood means that the JVM may have been at one safepoint all the time between the readings: none ended, and its poller
-// waits for something else than connections, as there. A safepoint that had begun before the first reading shows in no counter
-// until it ends, and what the JVM's own threads wait for a CPU meanwhile is not counted.
-func (p Pair) MayHaveStood() bool {
-	ended, known := p.total(safepointTime)
-	return known && ended == 0 && PollerBlocked(p.Now)
-}
-
-// seenUnread is for how long the process was followed, by its two readings, while the oldest request was unread.
-func (p Pair) seenUnread() time.Duration {
-	if p.Now == nil || p.Now.Connections == nil {
-		return 0
-	}
-	c := p.Now.Connections
-	if p.Before == nil || p.Now.Process == nil || p.Before.Process == nil || p.Now.Process.At.IsZero() || p.Before.Process.At.IsZero() || c.At.IsZero() {
-		return min(p.Between(), c.Unread)
-	}
-	from, to := p.Before.Process.At, p.Now.Process.At
-	if since := c.At.Add(-c.Unread); since.After(from) {
-		from = since
-	}
-	if c.At.Before(to) {
-		to = c.At
-	}
-	return max(0, to.Sub(from))
-}
-
 // Pause is the time of the safepoints that ended between the snapshots and of the
 // one that is under way. They may have begun before the first snapshot: a long one
 // outlasts several.

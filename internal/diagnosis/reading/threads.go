@@ -147,11 +147,16 @@ func PollerBlocked(l *model.Listener) bool {
 	return d != nil && d.Workers != nil && d.Workers.PollerBlocked
 }
 
+// PollerAway reports whether it is known to wait so by itself, as where an executor runs requests in it: not at a safepoint.
+func PollerAway(l *model.Listener) bool {
+	return PollerBlocked(l) && DownstreamOf(l).Workers.PollerAway
+}
+
 // Suspended means that the connector's threads stand, and for no limit: the poller waits for something itself, and a
 // request has been unread for a second, or a client's end unnoticed, while workers are idle. At the connection latch the
 // acceptor alone stands.
 func Suspended(l *model.Listener) bool {
-	if !PollerBlocked(l) || !UnreadLong(l) && Phase(l, model.ClientClosed) == 0 || l.Connector == nil || l.Connector.PoolThreads == nil {
+	if !PollerBlocked(l) || PollerAway(l) || !UnreadLong(l) && Phase(l, model.ClientClosed) == 0 || l.Connector == nil || l.Connector.PoolThreads == nil {
 		return false
 	}
 	busy, seen := BusyThreads(l)

@@ -24,6 +24,7 @@ func (m *matching) live(c *catalina.Connector, l Listening) *model.Connector {
 		out.WorkerNames = pool.Protocol + "-" + pool.Address
 	}
 	out.WithoutPoller = ok && pool.WithoutPoller()
+	out.Debugger = m.pools.Named(debuggerReads) > 0
 	virtual := out.VirtualThreads != nil && out.VirtualThreads.Value
 	switch {
 	case virtual:
@@ -37,6 +38,9 @@ func (m *matching) live(c *catalina.Connector, l Listening) *model.Connector {
 	doubtThreads(&out)
 	return &out
 }
+
+// debuggerReads is the thread that takes a debugger's commands, while one is connected (reader of the JDK's debugLoop.c).
+const debuggerReads = "JDWP Command Reader"
 
 // doubtThreads notes that maxThreads means nothing with virtual threads, where
 // it is not known whether there are any and no worker thread is seen.

@@ -86,6 +86,8 @@ func TestNamed(t *testing.T) {
 	require.Equal(t, 2, p.Named("catalina-exec-"))
 	require.Equal(t, 30, p.Named("my-very-long-executor-"))
 	require.Zero(t, p.Named("other-"))
+	p = Threads(slices.Values([]string{"JDWP Transport ", "JDWP Event Help", "JDWP Command Re"})) // of JDK 21, a debugger is connected
+	require.Equal(t, 1, p.Named(debuggerReads))
 }
 
 func FuzzThreads(f *testing.F) {

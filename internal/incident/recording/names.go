@@ -42,7 +42,7 @@ func modelNames() []named {
 		of[model.OtherProcess]("PID Comm Connections"),
 		of[model.Connector]("Server Framework Version FrameworkVersion Protocol TLS HTTP2 Executor ExecutorUsers Processes " +
 			"MaxConnections AcceptCount MaxThreads MinSpareThreads MaxQueue MaxKeepAliveRequests " +
-			"ConnectionTimeout KeepAliveTimeout VirtualThreads Gate Backends PoolThreads WithoutPoller " +
+			"ConnectionTimeout KeepAliveTimeout VirtualThreads Gate Backends PoolThreads WithoutPoller Debugger " +
 			"WorkerNames Shared BusyThreads -BusyAt CurrentConnections"),
 		of[model.Setting[int]](setting),
 		of[model.Setting[bool]](setting),
@@ -59,7 +59,7 @@ func modelNames() []named {
 		of[model.Peer]("Address Name ByPort Connections InFlight Unknown Connecting Oldest OldestConnect Mean " +
 			"AllInFlight AllInRow PerSecond Background Workers Pool"),
 		of[model.Workers]("Threads Running Parked Timed Opening Writing ReadingFile Locking Syncing Stating " +
-			"ReceivingUDP ReceivingUnix UDPPeer PollerBlocked Other"),
+			"ReceivingUDP ReceivingUnix UDPPeer PollerBlocked PollerAway Other"),
 		of[model.Stacks]("At Took Threads Workers Groups Others Carriers Virtual VirtualShown Scheduler Deadlocked Cut"),
 		of[model.StackGroup]("Threads Worker Idle State Library Application Frames"),
 		of[model.VirtualScheduler]("Parallelism Carriers Mounted Queued"),

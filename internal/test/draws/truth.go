@@ -74,7 +74,7 @@ func (d draw) causes(o observed) []string {
 	case !o.reading:
 		add(true, "not_reading")
 	case d.fault == "dead acceptor": // it lives on, but nobody reads the connection that it had in hand
-		add(true, "not_reading", "")
+		add(true, "")
 	}
 	add(full && o.queue > 0, "max_connections")
 	add(full && o.queue > 0 && d.handler == "idle", "keep_alive_idle")
