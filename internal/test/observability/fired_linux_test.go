@@ -1,6 +1,7 @@
 package observability
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -60,6 +61,8 @@ func firedBy() map[string]string {
 	return map[string]string{
 		"TcpdiagListenerDown":              "a server is killed",
 		"TcpdiagBacklogOverflow":           "a Tomcat with more clients than its 4 threads serve; one that is stopped (SIGSTOP); a server out of files; one that accepts nobody for 5 s; one whose limits nobody knows",
+		"TcpdiagClientsTurnedAway":         "requests of 2.5 s of clients that wait 1 s",
+		"TcpdiagClientsRefused":            "clients of 127.0.0.2, where a server listens at 127.0.0.1",
 		"TcpdiagBacklogFull":               "a server accepts nobody for 0.8 s; another one's queue is full and nobody else comes",
 		"TcpdiagSynBacklogDrops":           "SYNs of clients that never answer, without SYN cookies",
 		"TcpdiagQueueResets":               "a server is killed with four clients in its accept queue",
@@ -173,6 +176,7 @@ func (f *fired) begin() {
 	f.clients(firedDown, stay, 4)
 	f.clients(firedIdle, demo.BurstOptions{Path: "/?ms=1", Rate: 20, Requests: -1, Think: time.Hour}, 20)
 	f.clients(firedAbandoned, demo.BurstOptions{Path: "/?ms=2500", Rate: 1, RequestTimeout: time.Second}, 6000)
+	f.clients(firedClamped, demo.BurstOptions{Address: fmt.Sprintf("127.0.0.2:%d", firedClamped), Path: "/", Rate: 1}, 6000)
 	f.clients(firedFilling, stay, 72)
 	time.AfterFunc(5*time.Second, func() {
 		f.clients(firedFilling, demo.BurstOptions{Path: forEver, Rate: 1. / 15}, 28)
@@ -249,7 +253,7 @@ func (f *fired) late(s *demo.Server, port, n int, after time.Duration) {
 
 // clients come to a port, until the end of the test.
 func (f *fired) clients(port int, o demo.BurstOptions, n int) {
-	o.Address, o.Clients = local(port), n
+	o.Address, o.Clients = cmp.Or(o.Address, local(port)), n
 	load, err := demo.NewLoad(o)
 	if err != nil {
 		f.t.Error(err)
