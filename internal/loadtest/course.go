@@ -115,9 +115,6 @@ func countedOf(s *model.Snapshot, l *model.Listener, last model.ListenerID, befo
 	}
 	if t := totals.Clients; t != nil {
 		c.clients = *t
-		if a := &before.clients; !t.Answers.Known && a.Answers.Known { // a server that was restarted is not known at once
-			c.clients.Answers = a.Answers
-		}
 	}
 	if refused != nil {
 		c.clients.Outcomes[model.ClientRefused] = *refused

@@ -33,14 +33,9 @@ func TestARestart(t *testing.T) {
 	for range 4 {
 		s.down(50)
 	}
-	known := s.listener.Totals.Clients.Answers
 	s.listener.Connector = nil // of a new process it takes a moment
-	s.listener.Totals.Clients.Answers = model.ClientAnswers{}
-	s.listener.Totals.Clients.Outcomes[model.ClientConnected] += 40
-	s.at = s.at.Add(time.Second)
-	s.recorder.Observe(s.snapshot())
-	known.Answered += 40
-	s.listener.Connector, s.listener.Totals.Clients.Answers = &model.Connector{MaxThreads: setting(4), MaxConnections: setting(20)}, known
+	s.second(40, 2)
+	s.listener.Connector = &model.Connector{MaxThreads: setting(4), MaxConnections: setting(20)}
 	s.seconds(4, 40, 2)
 	r := s.result(t)
 	require.EqualValues(t, 200, r.Clients.Outcomes[model.ClientRefused])

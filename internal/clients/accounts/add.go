@@ -30,7 +30,9 @@ func Add(state *State, c *Clients, s *model.Snapshot) *State {
 		r := &d.Retired[i]
 		if a := c.of(r.ID); a != nil {
 			r.Totals.Clients = new(a.Totals)
-			if !d.next.history(r.ID.NetNS, r.ID.Address).plain {
+			h := d.next.history(r.ID.NetNS, r.ID.Address)
+			h.unnamed = time.Time{}
+			if !h.plain {
 				r.Totals.Clients.Answers = model.ClientAnswers{}
 			}
 		}
@@ -69,8 +71,8 @@ func (d *draft) listener(l *model.Listener) {
 	h := d.next.history(l.ID.NetNS, addr)
 	if l.Listening() {
 		l.Totals.Clients = new(a.Totals)
-		l.Totals.Clients.Answers = answersOf(l.Totals.Clients.Answers, l.Connector)
-		h.plain = l.Totals.Clients.Answers.Known
+		h.spoken(l.Connector, d.Time)
+		l.Totals.Clients.Answers = h.answers(a.Totals.Answers, l.Connector)
 	}
 	afterDrops := l.Recent == nil || a.Troubled.After(l.Recent.Ended)
 	l.Recent = h.recent(a, l.Recent, d.Time, n.Opened)
@@ -79,7 +81,7 @@ func (d *draft) listener(l *model.Listener) {
 	}
 	within := func(span time.Duration) *model.Clients {
 		c := a.clients(n, d.Time, span, h.plain)
-		c.Answers, c.AfterDrops = answersOf(c.Answers, l.Connector), afterDrops
+		c.Answers, c.AfterDrops = h.answers(c.Answers, l.Connector), afterDrops
 		if l.Listening() && alone(d.Snapshot, l) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(n, d.Time, span, false).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
@@ -99,6 +101,30 @@ func (d *draft) listener(l *model.Listener) {
 			l.Recent, l.Lately = h.withoutThose(l.Recent, l.Lately)
 		}
 	}
+}
+
+// namedIn is how long it may take until it is known what listens: the process of a server that was restarted is a new one.
+const namedIn = time.Minute
+
+// spoken takes which protocol the listener speaks. Until that is known of a new process, it is that of the one before.
+func (h *history) spoken(c *model.Connector, now time.Time) {
+	switch {
+	case c != nil:
+		h.plain, h.unnamed = answersOf(model.ClientAnswers{}, c).Known, time.Time{}
+	case h.unnamed.IsZero():
+		h.unnamed = now
+	case now.Sub(h.unnamed) > namedIn:
+		h.plain = false
+	}
+}
+
+// answers are those of a listener, known where its protocol shows them.
+func (h *history) answers(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
+	if c == nil && h.plain {
+		a.Known = true
+		return a
+	}
+	return answersOf(a, c)
 }
 
 // answersOf are the answers that the protocol shows: where the server's first

@@ -38,3 +38,47 @@ func TestUnknownIsLeftOut(t *testing.T) {
 	require.Nil(t, s.Listeners[1].Totals.Clients, "nothing listens: whose they were is among the retired")
 	require.Zero(t, *s.Targets[0].Refused)
 }
+
+// Of a server that was restarted it is not known at once what it speaks: until then its answers stay those of the address, and
+// nobody's is counted a second time when it is.
+func TestAnswersWhileTheServerIsNotKnownYet(t *testing.T) {
+	at := netip.MustParseAddrPort("0.0.0.0:8080")
+	now := time.Unix(1_700_000_000, 0)
+	a := &Account{Totals: model.ClientTotals{Answers: model.ClientAnswers{Answered: 2_000_000, Unanswered: 5_000}}}
+	c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{at: a, Port(8080): {}}}}}
+	var state *State
+	look := func(connector *model.Connector) *model.Listener {
+		now = now.Add(time.Second)
+		s := &model.Snapshot{Time: now, Interval: 10 * time.Second, Listeners: []model.Listener{{ID: model.ListenerID{NetNS: 1, Address: at}, Port: 8080, Connector: connector, Losses: &model.Losses{}}}}
+		state = Add(state, c, s)
+		return &s.Listeners[0]
+	}
+	closed := func() model.ClientAnswers {
+		now = now.Add(time.Second)
+		s := &model.Snapshot{Time: now, Retired: []model.RetainedTotals{{ID: model.ListenerID{NetNS: 1, Address: at}}}}
+		state = Add(state, c, s)
+		return s.Retired[0].Totals.Clients.Answers
+	}
+	http := &model.Connector{Protocol: "http-nio"}
+	require.False(t, look(nil).Totals.Clients.Answers.Known, "it is not known what it was before")
+	known := look(http).Totals.Clients.Answers
+	require.EqualValues(t, 5_000, known.Unanswered)
+	require.Equal(t, known.Unanswered, closed().Unanswered)
+	for range 2 {
+		l := look(nil)
+		require.Equal(t, known, l.Totals.Clients.Answers)
+		require.Equal(t, known, l.Losses.Clients.Answers)
+		now = now.Add(namedIn - 2*time.Second)
+		require.Equal(t, known, look(nil).Totals.Clients.Answers)
+		closed()
+	}
+	require.Equal(t, known, look(http).Totals.Clients.Answers)
+
+	look(nil)
+	now = now.Add(namedIn)
+	require.False(t, look(nil).Totals.Clients.Answers.Known, "it may be another server")
+	require.Zero(t, closed().Unanswered)
+	look(http)
+	require.False(t, look(&model.Connector{Protocol: "https-jsse-nio", TLS: true}).Totals.Clients.Answers.Known)
+	require.False(t, look(nil).Totals.Clients.Answers.Known)
+}

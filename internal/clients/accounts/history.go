@@ -59,7 +59,8 @@ func (s *State) Judged(l *model.Listener, now time.Time) {
 
 // history is what was seen of one account.
 type history struct {
-	plain   bool // its answers are known
+	plain   bool      // its answers are known
+	unnamed time.Time // since when it is not known what listens; zero where it is, and where nothing does
 	recents []trouble
 	away    away
 	quiet   quiet
