@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -276,7 +277,7 @@ func (f *Follower) Close() error {
 }
 
 // wantedOf lists the namespaces of a snapshot with the ports that are watched or
-// expected there.
+// expected there. One that does not answer has neither, and its tap stays for the listeners whose totals are kept.
 func wantedOf(s *model.Snapshot) []Where {
 	byID := make(map[uint64]*Where)
 	at := func(netns uint64) *Where {
@@ -299,6 +300,15 @@ func wantedOf(s *model.Snapshot) []Where {
 	for _, t := range s.Targets {
 		w := at(t.NetNS)
 		w.Ports = append(w.Ports, t.Port)
+	}
+	listed := maps.Clone(byID)
+	for i := range s.Retired {
+		id := s.Retired[i].ID
+		there := func(n model.NetNS) bool { return n.ID == id.NetNS }
+		if listed[id.NetNS] == nil && slices.ContainsFunc(s.NetNS, there) {
+			w := at(id.NetNS)
+			w.Ports = append(w.Ports, id.Address.Port())
+		}
 	}
 	for i := range s.NetNS {
 		if w := byID[s.NetNS[i].ID]; w != nil {

@@ -450,6 +450,22 @@ func TestOffChangesNothing(t *testing.T) {
 	require.Zero(t, f.opened)
 }
 
+// A namespace that does not answer once has neither listeners nor targets: its totals are kept, and it is followed.
+func TestNamespaceThatIsSilentOnce(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.Stalled: 3})}
+	f.look(time.Minute, listener("[::]:8080"))
+	f.snapshot = &model.Snapshot{
+		Time: f.now, NetNS: f.snapshot.NetNS, Retired: []model.RetainedTotals{{ID: listener("[::]:8080").ID}},
+	}
+	require.NoError(t, f.follower.Tend(f.snapshot))
+	f.add()
+	s := f.look(time.Minute, listener("[::]:8080"))
+	require.EqualValues(t, 3, s.Listeners[0].Totals.Clients.Outcomes[model.ClientStalled])
+	require.Zero(t, f.closed)
+	require.Equal(t, 1, f.opened)
+}
+
 // A namespace that is no longer watched is left.
 func TestNamespaceEnds(t *testing.T) {
 	f := newFake(t, clients.Auto)

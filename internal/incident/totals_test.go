@@ -79,6 +79,37 @@ func TestTotalsThatBeginAgain(t *testing.T) {
 	require.Equal(t, uint64(137), sum.sum.Packets())
 }
 
+// Packets count on where the clients begin again, or are not known.
+func TestClientsThatBeginAgain(t *testing.T) {
+	key := Key{Port: 8080}
+	counted := func(packets, begun uint64) recording.Counted {
+		return recording.Counted{
+			Dropped:           []model.Drops{{DropKey: model.DropKey{Cause: model.CauseMaxConnections}, Packets: packets}},
+			AbandonedRequests: packets, Clients: &model.ClientTotals{Begun: begun},
+		}
+	}
+	sum := newTotals(map[Key]recording.Counted{key: counted(1000, 500)}, key, 0)
+	unknown := counted(1002, 0)
+	unknown.Clients = nil
+	for _, c := range []recording.Counted{counted(1001, 510), unknown, counted(1003, 2), counted(1004, 1)} {
+		sum.add(key, c, 0)
+	}
+	require.Equal(t, uint64(1004), sum.sum.Packets())
+	require.Equal(t, uint64(1004), sum.sum.AbandonedRequests)
+	require.Equal(t, uint64(510+2+1), sum.sum.Clients.Begun)
+}
+
+// The refused of a port are not counted again after its namespace did not answer once.
+func TestRefusedOfASilentNamespace(t *testing.T) {
+	var tr tracker
+	nets := []model.NetNS{{ID: 7}}
+	tr.count(&model.Snapshot{NetNS: nets, Targets: []model.Target{{Port: 8080, NetNS: 7, Refused: new(uint64(34))}}})
+	tr.count(&model.Snapshot{NetNS: nets})
+	require.Equal(t, uint64(34), tr.refused[portKey(7, 8080)])
+	tr.count(&model.Snapshot{})
+	require.Empty(t, tr.refused)
+}
+
 // unwritten takes everything.
 type unwritten struct{}
 

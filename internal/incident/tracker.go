@@ -130,10 +130,16 @@ func (t *tracker) count(s *model.Snapshot) {
 		r := &s.Retired[i]
 		t.before[Key{r.ID, r.ID.Address.Port()}] = counted(&r.Totals)
 	}
-	t.refused = make(map[Key]uint64, len(s.Targets))
-	for _, target := range s.Targets {
-		t.refused[portKey(target.NetNS, target.Port)] = refusedAt(s, target.NetNS, target.Port)
+	refused := make(map[Key]uint64, len(s.Targets))
+	for key, n := range t.refused { // a namespace that does not answer has no targets
+		if slices.ContainsFunc(s.NetNS, func(n model.NetNS) bool { return n.ID == key.ID.NetNS }) {
+			refused[key] = n
+		}
 	}
+	for _, target := range s.Targets {
+		refused[portKey(target.NetNS, target.Port)] = refusedAt(s, target.NetNS, target.Port)
+	}
+	t.refused = refused
 }
 
 // subject is the listener of an incident: at its address, or else what is on its

@@ -37,11 +37,14 @@ func Since(base, last *Counted) Counted {
 }
 
 // Until is c where now counts on from it, and nothing where now began again, as after a listener was closed for an
-// hour.
+// hour. The clients begin again by themselves where their handshakes are followed from the start again.
 func (c Counted) Until(now *Counted) Counted {
 	fewer := func(d model.Drops) bool { return now.of(d.DropKey) < d.Packets }
-	if c.Clients != nil && (now.Clients == nil || now.Clients.Begun < c.Clients.Begun) || slices.ContainsFunc(c.Dropped, fewer) {
-		return Counted{}
+	if c.Clients != nil && (now.Clients == nil || now.Clients.Begun < c.Clients.Begun) {
+		c.Clients = nil
+	}
+	if slices.ContainsFunc(c.Dropped, fewer) {
+		return Counted{Clients: c.Clients}
 	}
 	return c
 }
