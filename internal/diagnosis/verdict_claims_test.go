@@ -661,6 +661,10 @@ func scenariosClaims() []scenario {
 			now: fresh().do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
 		},
 		{
+			name: "bound to loopback, where a proxy is connected, asked at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().idle(8).do(here),
+		},
+		{
 			name: "most are refused, and packets were dropped before", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 1741)).do(outcome(model.ClientGaveUp, 61)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) {
 				l.Recent = &model.Recent{Packets: 9, Cause: model.CauseSlowAccept}

@@ -30,6 +30,9 @@ func listensElsewhere() Cause {
 			if s.ByOtherDevice() {
 				return "Have it listen on all devices (no BindToDevice= of its systemd socket, no SO_BINDTODEVICE), or have the clients come in by that one. No limit of Tomcat's refuses a connection."
 			}
+			if asked, wider := exposes(s); wider {
+				return "Others are connected where it listens, as by a proxy of this machine: where it is bound to " + s.Now.ID.Address.Addr().String() + " on purpose, whoever asks " + asked + " is kept out as meant, a scanner of ports among them, and nothing is to be changed. If they are its clients, have them ask the address that it has, or come by that proxy. No limit of Tomcat's refuses a connection."
+			}
 			return "Have it listen on all addresses (server.address or the Connector's address: unset, or 0.0.0.0 and ::), or have the clients ask the address that it has. No limit of Tomcat's refuses a connection."
 		},
 		Steps: func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) {
@@ -38,6 +41,9 @@ func listensElsewhere() Cause {
 					advice.Command("See by which device these clients come in: those of this machine by the one that has the address which they ask", "ip -br address; ip route get CLIENT"),
 					advice.Action("Have it listen on all devices (no BindToDevice= of its systemd socket, no SO_BINDTODEVICE), or have the clients come in by " + model.Escape(s.Now.ID.Device)),
 				}, "Any of Tomcat's limits: none refuses a connection on Linux."
+			}
+			if _, wider := exposes(s); wider {
+				return keptOutSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
 			}
 			step := advice.ListenStep(s, "Have it listen on the address that is asked, or on all; or have the clients ask where it listens", "")
 			if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
@@ -55,6 +61,27 @@ func listensElsewhere() Cause {
 			Holds:     "clients were refused at an address that this listener does not cover; or by TCP itself, and it is bound to a device",
 			Otherwise: "before_listener, where it covers the address",
 		},
+	}
+}
+
+// exposes is the address that the refused ask, and means that to listen there may let in whom the present one keeps out: others
+// are connected, and it is reached from farther away than the one that is listened on.
+func exposes(s *symptoms.Symptoms) (asked string, wider bool) {
+	c, has := s.Clients(), s.Now.ID.Address.Addr()
+	if c == nil || !c.RefusedAt.IsValid() || !s.OthersGetIn() {
+		return "", false
+	}
+	at := c.RefusedAt.Addr().Unmap()
+	wider = has.IsLoopback() && !at.IsLoopback() || has.IsPrivate() && !at.IsPrivate() && !at.IsLoopback()
+	return c.RefusedAt.String(), wider
+}
+
+// keptOutSteps ask whether those that are refused are meant to get in.
+func keptOutSteps(s *symptoms.Symptoms) []model.Step {
+	asked := s.Clients().RefusedAt
+	return []model.Step{
+		advice.Command("See who asks "+asked.String()+", and whether they are meant to get in: a scanner of ports is not", phrase.Sprintf("tcpdump -nni any 'dst host %v and dst port %v'", asked.Addr().Unmap(), asked.Port())),
+		advice.Action("If they are, have them ask where it listens, or come by the proxy that does. If it is bound to " + s.Now.ID.Address.Addr().String() + " so that nobody else reaches it, leave it so"),
 	}
 }
 

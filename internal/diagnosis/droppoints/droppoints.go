@@ -225,7 +225,7 @@ func rulePoint(s *symptoms.Symptoms, name string, n uint64) Point {
 	at := strings.LastIndexByte(rule, ' ')
 	where, verdict := rule[:at], rule[at+1:]
 	chain, _, _ := strings.Cut(where, " handle ")
-	step := advice.Command("Look at this rule, and change it", "nft -a list chain "+chain)
+	step := advice.Command("See whether this rule is meant to do that, as to keep strangers out; if it is not, change it", "nft -a list chain "+chain)
 	if ofPort && 5*n >= 4*max(s.GaveUp(), s.StillTry(), s.Refused()) { // it accounts for nearly all, who are counted later
 		step.Limit = reading.LimitRule
 	}

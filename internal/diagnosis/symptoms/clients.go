@@ -455,6 +455,25 @@ func (s *Symptoms) Open() int {
 	return n + reading.Queued(s.Now)
 }
 
+// letInLately are the clients that the listener has answered lately.
+func (s *Symptoms) letInLately() uint64 {
+	c := s.Clients()
+	if c == nil {
+		return 0
+	}
+	o := &c.Outcomes
+	return max(c.LetIn, o[model.ClientConnected]+o[model.ClientDelayed]+o[model.ClientStalled]+o[model.ClientReset])
+}
+
+// OthersGetIn means that clients are connected, or were let in since they are followed.
+func (s *Symptoms) OthersGetIn() bool {
+	if all := s.Now.Totals.Clients; all != nil && all.LetIn > 0 {
+		return true
+	}
+	was, _ := reading.SlotsInUse(s.Before)
+	return s.Open()+was > 0 || s.letInLately() > 0
+}
+
 // Covers reports whether a listener takes connections to the address at which the latest
 // client was refused; true where that is not known.
 func Covers(l *model.Listener, c *model.Clients) bool {
