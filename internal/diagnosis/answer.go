@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -59,6 +60,9 @@ func (j *judge) what(v model.Verdict) string {
 		}
 		if j.s.LeftInside() && j.onlyStands(v) && j.whoWaits() == "" {
 			return phrase.Sprintf("At least %s left before the end of their answers.", phrase.Count(reading.Left(j.s.Now), "client"))
+		}
+		if j.s.OnlyKeptOut() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
+			return phrase.Capital(words.KeptOut(j.s)) + "."
 		}
 		if j.s.Forgotten() && j.onlyStands(v) && j.whoWaits() == "" {
 			return "Requests on connections that were idle may be lost on their way: they do not reach this host."
@@ -190,6 +194,8 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
+	case j.s.OnlyKeptOut() && !j.standsOtherwise():
+		return phrase.Capital(droppoints.KeptOut(j.s)) + ": " + numbers + "."
 	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0 || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.WorkerStands() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}
@@ -205,6 +211,12 @@ func (j *judge) whyStands() string {
 		why += "; the first request has waited for over " + phrase.Seconds(j.s.Now.Connections.Unread)
 	}
 	return why + "."
+}
+
+// standsOtherwise: there is more to warn of than clients that are kept out, and it is said first.
+func (j *judge) standsOtherwise() bool {
+	return j.s.SilentPeer() != nil || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.WorkerStands() ||
+		j.s.CutOff() || j.s.OnlyUnanswered() || j.s.LongUnanswered() || j.s.Losses().AbandonedRequests > 0
 }
 
 // notLostSaid leaves out of a summary that nothing is lost, where that has been said.

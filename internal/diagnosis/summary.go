@@ -243,6 +243,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.TLSEnded(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
+	case j.s.OnlyKeptOut():
+		s = "No packet was dropped; " + words.KeptOut(j.s)
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():

@@ -665,6 +665,38 @@ func scenariosClaims() []scenario {
 			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("10.0.0.2:8080")), before: fresh().idle(8).do(here),
 		},
 		{
+			name: "a scanner is refused at the public address, and a proxy is connected at loopback", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"listens_elsewhere"},
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 1)).do(refusedAt("203.0.113.9:8080")), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "nobody but one is there, who is refused at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(here).do(outcome(model.ClientRefused, 1)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
+		},
+		{
+			name: "a local check is let in, and five are refused at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(here).do(outcome(model.ClientRefused, 5)).do(outcome(model.ClientConnected, 9)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
+		},
+		{
+			name: "a scanner asks five times, and hundreds get in", status: warning, codes: []string{"clients_kept_out"},
+			now: fresh().do(here).do(outcome(model.ClientRefused, 5)).do(outcome(model.ClientConnected, 300)).do(refusedAt("203.0.113.9:8080")), before: fresh().do(here),
+		},
+		{
+			name: "a rule drops a scanner's SYNs, and others get in", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"before_listener"},
+			now: fresh().do(outcome(model.ClientGaveUp, 1)).do(outcome(model.ClientConnected, 40)), before: fresh(), change: moved("nft inet firewall input handle 5 drop dport 8080", 3),
+		},
+		{
+			name: "a scanner's SYNs have no answer so far, in two snapshots, and others are connected", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"before_listener"},
+			now: fresh().idle(8).do(stillTry(1)), before: fresh().idle(8).do(stillTry(1)),
+		},
+		{
+			name: "a rule rejects a scanner with a reset, and others get in", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"before_listener"},
+			now: fresh().do(outcome(model.ClientRefused, 2)).do(outcome(model.ClientConnected, 40)).do(refusedAt("203.0.113.9:8080")), before: fresh(), change: moved("nft ip filter INPUT handle 9 reject dport 8080", 2),
+		},
+		{
+			name: "nobody that comes gets in, and connections are held", status: losing, cause: model.CauseBeforeListener,
+			now: fresh().idle(80).do(outcome(model.ClientGaveUp, 4)), before: fresh().idle(80),
+		},
+		{
 			name: "most are refused, and packets were dropped before", status: losing, cause: model.CauseBeforeListener,
 			now: fresh().do(outcome(model.ClientRefused, 1741)).do(outcome(model.ClientGaveUp, 61)).do(refusedAt("10.0.0.2:8080")).do(func(l *model.Listener) {
 				l.Recent = &model.Recent{Packets: 9, Cause: model.CauseSlowAccept}

@@ -14,7 +14,9 @@ func beforeListener() Cause {
 	return Cause{
 		Name: model.CauseBeforeListener,
 		Now: rule[*symptoms.Symptoms]{
-			holds: func(s *symptoms.Symptoms) Certainty { return When(s.GaveUp()+s.StillTry() > 0 || s.Rejected(), Surely) },
+			holds: func(s *symptoms.Symptoms) Certainty {
+				return When(s.LostMany() || s.RefusedMany() && s.Rejected(), Surely)
+			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{"the listener dropped packets lately, and no clients began after that whom nothing answers, no answer reaches, and most that fail are not refused", func(s *symptoms.Symptoms) bool { return s.DroppedLately() && nothingShowsIt(s) }},
 				{"packets of open connections are lost as well, and other clients get in: lossy_network", func(s *symptoms.Symptoms) bool {
@@ -62,10 +64,10 @@ func beforeListener() Cause {
 			Title:     "clients are lost in front of the listener",
 			Seen:      "Clients' SYNs reached the network namespace and got no answer (or a refusal), while the listener dropped none and had room; or they repeated the SYN although SYN-ACKs left for them; or SYN-ACKs have no route (`OutNoRoutes`) or come back as unreachable (`InDestUnreachs`: no answer to ARP, or a router rejects them). Seen by handshakes (CAP_NET_RAW); else by local clients' sockets.",
 			Clients:   "Connect timeouts; refused, where a firewall rejects.",
-			Check:     "`nft list ruleset`, `iptables-save` (redirections to nobody, too); `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO; `PAWSTimewait`; a filter of the service or container (`IPAddressDeny=`, `bpftool cgroup tree`): the socket's own drops rise then, and ListenDrops do not. A counter that explains half of these clients names it: a rule's (CAP_NET_ADMIN), connection tracking's, the filter's. Where SYN-ACKs do not reach the clients, look behind this network namespace: a pod's host, `ip route get CLIENT`, a stateful firewall. Fewer than three, or one in twenty, are not called this.",
+			Check:     "`nft list ruleset`, `iptables-save` (redirections to nobody, too); `conntrack -S`, and `net.netfilter.nf_conntrack_count` against `nf_conntrack_max`; `net.ipv4.conf.*.rp_filter`; TCP MD5 or AO; `PAWSTimewait`; a filter of the service or container (`IPAddressDeny=`, `bpftool cgroup tree`): the socket's own drops rise then, and ListenDrops do not. A counter that explains half of these clients names it: a rule's (CAP_NET_ADMIN), connection tracking's, the filter's. Where SYN-ACKs do not reach the clients, look behind this network namespace: a pod's host, `ip route get CLIENT`, a stateful firewall. Fewer than three, or one in twenty, while others get in, are not called this, but `clients_kept_out`.",
 			Change:    "What drops them.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered; or SYNs were dropped before the accept queue, and as many packets had no route, or ICMP said that they cannot be delivered; or clients were refused while the listener was there",
+			Holds:     "a client's SYNs were repeated and never answered, and no counter of the listener moved; or clients repeated SYNs that were answered; or SYNs were dropped before the accept queue, and as many packets had no route, or ICMP said that they cannot be delivered; or clients were refused while the listener was there; three or more and one of twenty that came, unless nobody gets in",
 			Otherwise: "what dropped the packets",
 		},
 	}

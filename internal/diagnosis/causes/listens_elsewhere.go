@@ -17,7 +17,7 @@ func listensElsewhere() Cause {
 	return Cause{
 		Name: model.CauseListensElsewhere,
 		Now: rule[*symptoms.Symptoms]{
-			holds: func(s *symptoms.Symptoms) Certainty { return When(s.Refused() > 0, Surely) },
+			holds: func(s *symptoms.Symptoms) Certainty { return When(s.RefusedMany(), Surely) },
 			refuted: []refutation[*symptoms.Symptoms]{{"the listener has the address that was asked, on any device", func(s *symptoms.Symptoms) bool {
 				return symptoms.Covers(s.Now, s.Clients()) && !s.ByOtherDevice()
 			}}},
@@ -58,7 +58,7 @@ func listensElsewhere() Cause {
 			Check:     "`ss -ltn` against the address that the clients use, and what their name resolves to.",
 			Change:    "`server.address` (the Connector's `address`), or the clients' address.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "clients were refused at an address that this listener does not cover; or by TCP itself, and it is bound to a device",
+			Holds:     "clients were refused at an address that this listener does not cover, three or more and one of twenty that came, or nobody else is connected or let in; or by TCP itself, and it is bound to a device",
 			Otherwise: "before_listener, where it covers the address",
 		},
 	}

@@ -136,6 +136,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.TLSSteps(s)
 	case s.Forgotten():
 		return advice.ForgottenSteps(s)
+	case s.OnlyKeptOut():
+		return droppoints.KeptOutSteps(s)
 	case !reading.OtherJVM(s.Now) && (s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):

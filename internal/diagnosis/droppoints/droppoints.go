@@ -146,6 +146,39 @@ func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 	return out
 }
 
+// KeptOut says what keeps out those few that do not get in, as far as it shows.
+func KeptOut(s *symptoms.Symptoms) string {
+	refused, lost := s.KeptOut()
+	var found []string
+	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
+		found = append(found, "it listens on "+s.Now.ID.Address.String()+" alone")
+	}
+	for _, p := range Rules(s, refused+lost) {
+		found = append(found, p.What)
+	}
+	if len(found) == 0 {
+		return "what keeps them out is not known"
+	}
+	return strings.Join(found, ", ")
+}
+
+// KeptOutSteps ask who they are.
+func KeptOutSteps(s *symptoms.Symptoms) []model.Step {
+	refused, lost := s.KeptOut()
+	out := []model.Step{advice.Command("See who they are, and whether they are meant to get in: a scanner of ports is not, and then nothing is to be changed",
+		phrase.Sprintf("tcpdump -nni any 'dst port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port))}
+	for _, p := range Rules(s, refused+lost) {
+		out = append(out, model.Step{Text: p.Step.Text, Command: p.Step.Command})
+	}
+	if len(out) > 1 {
+		return out
+	}
+	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
+		return append(out, advice.Action("If they are, have them ask where it listens, or come by the proxy that does"))
+	}
+	return append(out, advice.Command("If they are, see which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"))
+}
+
 // OfRepeated are those whose counters moved by half of the segments that were sent again.
 func OfRepeated(s *symptoms.Symptoms) []Point {
 	again, _ := s.Repeated()

@@ -45,6 +45,14 @@ func findingsOfClients() []causes.Runbook {
 			Vain:  "Any of this server's limits.",
 		},
 		{
+			Code: "clients_kept_out", Title: "a few clients do not get in, and others do",
+			Seen:    "Clients were refused, or nothing answered their SYNs, though the listener has room: fewer than three, or than one of twenty that came, while others are connected or let in. The status is warning. A scanner of ports is as likely one of these as a client.",
+			Clients: "Connection refused, or a connect timeout.",
+			Check:   "Who they are: the addresses that lose most (JSON), `tcpdump`. The address that they ask against `ss -ltn`; `nft list ruleset`, `iptables-save -c`.",
+			Change:  "Nothing for a scanner: a server that is bound to 127.0.0.1, or a rule that lets only the balancer in, is meant to keep it out. For a client: the address that it asks, or the rule.",
+			Vain:    "Any of this server's limits.",
+		},
+		{
 			Code: "address_missing", Title: "the listener's address is not there",
 			Seen: "The kernel's route to the address that is listened on is not local, and no interface that is up has it: it was moved to another machine, or an interface was configured again. The status is warning where connections are held, or were while the address was there, " +
 				"and the socket may only be bound to addresses that are there; losing where clients' SYNs still come for it. Info alone on a standby (`net.ipv4.ip_nonlocal_bind`, IP_FREEBIND) that waits for its address. Nothing is said where clients are let in all the same, or of a transparent proxy (IP_TRANSPARENT).",

@@ -3,6 +3,7 @@ package findings
 import (
 	"strings"
 
+	"github.com/tcpdiag/tcpdiag/internal/diagnosis/droppoints"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/symptoms"
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/words"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -61,6 +62,13 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Evidence: phrase.Sprintf("%s in service, the oldest for at least %s; clients have been followed for %s. Whether those that came before had an answer is not known.",
 				phrase.Count(n, "request")+" "+phrase.Verb(n, "is", "are"), phrase.Seconds(oldest), phrase.Seconds(followed)),
 			Advice: "Look for longer than these clients wait (--interval 10s), or run the agent.",
+		})
+	}
+	if what := words.KeptOut(s); what != "" {
+		out = append(out, model.Finding{
+			Code: "clients_kept_out", Severity: model.SeverityWarning,
+			Evidence: phrase.Capital(what) + ". Whether they are clients of this server is not known: " + droppoints.KeptOut(s) + ".",
+			Advice:   "Where they come from is among the addresses that lose most, in the JSON. Scanners of ports are kept out as meant, and nothing is to be changed for them; clients are to ask where it listens, or to be let through.",
 		})
 	}
 	if s.AddressMissing() {

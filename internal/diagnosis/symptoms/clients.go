@@ -455,8 +455,8 @@ func (s *Symptoms) Open() int {
 	return n + reading.Queued(s.Now)
 }
 
-// letInLately are the clients that the listener has answered lately.
-func (s *Symptoms) letInLately() uint64 {
+// LetInLately are the clients that the listener has answered lately.
+func (s *Symptoms) LetInLately() uint64 {
 	c := s.Clients()
 	if c == nil {
 		return 0
@@ -471,7 +471,7 @@ func (s *Symptoms) OthersGetIn() bool {
 		return true
 	}
 	was, _ := reading.SlotsInUse(s.Before)
-	return s.Open()+was > 0 || s.letInLately() > 0
+	return s.Open()+was > 0 || s.LetInLately() > 0
 }
 
 // Covers reports whether a listener takes connections to the address at which the latest

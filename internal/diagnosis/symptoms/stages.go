@@ -21,19 +21,67 @@ func (s *Symptoms) RefusedHere() bool {
 // and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
 func (s *Symptoms) TurnsAway() bool {
 	unanswered, ended := s.Unanswered()
-	return s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+	return s.failOutside() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+}
+
+// failOutside are the clients that fail before they are let in, but for those of KeptOut, or that the server resets.
+func (s *Symptoms) failOutside() uint64 {
+	refused, lost := s.KeptOut()
+	return s.GaveUp() + s.StillTry() + s.stalledClients() + s.Refused() + s.ResetByServer() - refused - lost
+}
+
+// KeptOut are the clients that were refused, and those that nothing answered, where they are few beside those that get in: a
+// scanner of ports is as likely one of these as a client, and what keeps it out may be meant to.
+func (s *Symptoms) KeptOut() (refused, lost uint64) {
+	if n := s.Refused(); !s.RefusedMany() {
+		refused = n
+	}
+	if n := s.GaveUp() + s.StillTry(); !s.LostMany() {
+		lost = n
+	}
+	return refused, lost
+}
+
+// OnlyKeptOut means that there are some, and that nothing else waits for long.
+func (s *Symptoms) OnlyKeptOut() bool {
+	refused, lost := s.KeptOut()
+	return refused+lost > 0 && !s.RequestsStand() && !s.QueueWaitsLong()
+}
+
+// RefusedMany means that clients were refused, and not only a few strangers: or before it listened, as in a restart.
+func (s *Symptoms) RefusedMany() bool {
+	c := s.Clients()
+	return s.Refused() > 0 && (c != nil && c.RefusedBefore || s.Closed != nil || s.tooMany(s.Refused()))
+}
+
+// LostMany means the same of clients that nothing answered. What the listener dropped is no stranger's alone, and at an address
+// that is not there nobody gets in.
+func (s *Symptoms) LostMany() bool {
+	n := s.GaveUp() + s.StillTry()
+	return n > 0 && (s.DroppedLately() || s.WasFull() || s.AddressMissing() || s.tooMany(n))
+}
+
+// tooMany: one of twenty that came, and three at least; or any while nobody gets in.
+func (s *Symptoms) tooMany(n uint64) bool {
+	if s.Clients() == nil { // by the sockets of local clients, of which none is a stranger's
+		return true
+	}
+	if n < leftLeast {
+		return !s.OthersGetIn()
+	}
+	return unansweredPart*n >= n+s.LetInLately()
 }
 
 // OnlyUnanswered means that clients were let in and had no answer, and nothing else was lost.
 func (s *Symptoms) OnlyUnanswered() bool {
 	n, _ := s.Unanswered()
-	return n > 0 && s.Losses().DroppedPackets == 0 && s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer() == 0
+	return n > 0 && s.Losses().DroppedPackets == 0 && s.failOutside() == 0
 }
 
 // MostlyUnanswered means that more clients were let in and had no answer than failed otherwise.
 func (s *Symptoms) MostlyUnanswered() bool {
 	n, _ := s.Unanswered()
-	return n > s.GaveUp()+s.StillTry()+s.stalledClients()+s.Refused()+s.ResetByServer()
+	return n > s.failOutside()
 }
 
 // WaitedFor is what was shown in the snapshot before, where clients had no answer by its cause: a stage was full then,

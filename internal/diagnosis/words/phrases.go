@@ -3,6 +3,7 @@
 package words
 
 import (
+	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -113,6 +114,32 @@ func LocalClients(s *symptoms.Symptoms) string {
 		who += phrase.Sprintf(", %d %s still trying", trying, phrase.Verb(trying, "is", "are"))
 	}
 	return who
+}
+
+// KeptOut says how many clients did not get in, and where they asked, beside those that do; "" for none.
+func KeptOut(s *symptoms.Symptoms) string {
+	refused, lost := s.KeptOut()
+	var parts []string
+	if refused > 0 {
+		what := phrase.Sprintf("%s %s refused", phrase.Count(refused, "client"), phrase.Verb(refused, "was", "were"))
+		if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
+			what += ", the latest at " + c.RefusedAt.String()
+		}
+		parts = append(parts, what)
+	}
+	if lost > 0 {
+		parts = append(parts, phrase.Sprintf("the SYNs of %s had no answer", phrase.Count(lost, "client")))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	beside := "others have been let in before"
+	if n := s.LetInLately(); n > 0 {
+		beside = phrase.Sprintf("%s %s let in", phrase.Count(n, "other"), phrase.Verb(n, "was", "were"))
+	} else if n := s.Open(); n > 0 {
+		beside = phrase.Sprintf("%s %s held", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are"))
+	}
+	return strings.Join(parts, "; ") + "; " + beside
 }
 
 // RefusedAtLeast qualifies the number of the refused, where the kernel has not reported all.
