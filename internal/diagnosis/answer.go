@@ -62,7 +62,10 @@ func (j *judge) what(v model.Verdict) string {
 			return phrase.Sprintf("At least %s left before the end of their answers.", phrase.Count(reading.Left(j.s.Now), "client"))
 		}
 		if j.s.OnlyKeptOut() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
-			return phrase.Capital(words.KeptOut(j.s)) + "."
+			return phrase.Capital(j.keptOut()) + "."
+		}
+		if j.s.FewUnanswered() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
+			return phrase.Capital(j.unansweredPhrase()) + "."
 		}
 		if j.s.Forgotten() && j.onlyStands(v) && j.whoWaits() == "" {
 			return "Requests on connections that were idle may be lost on their way: they do not reach this host."
@@ -216,7 +219,7 @@ func (j *judge) whyStands() string {
 // standsOtherwise: there is more to warn of than clients that are kept out, and it is said first.
 func (j *judge) standsOtherwise() bool {
 	return j.s.SilentPeer() != nil || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.WorkerStands() ||
-		j.s.CutOff() || j.s.OnlyUnanswered() || j.s.LongUnanswered() || j.s.Losses().AbandonedRequests > 0
+		j.s.CutOff() || j.s.LongUnanswered() || j.s.Losses().AbandonedRequests > 0
 }
 
 // notLostSaid leaves out of a summary that nothing is lost, where that has been said.

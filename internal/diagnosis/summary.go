@@ -220,7 +220,7 @@ func (j *judge) okState() (state, numbers string) {
 	switch {
 	case j.s.AddressMissing():
 		return phrase.Sprintf("Clients cannot reach it at %v", j.s.Now.ID.Address.Addr()), phrase.Sentences("no interface and no local route of this network namespace has that address;", j.okNumbers())
-	case j.s.NobodyTried() > 0 && j.s.NobodyIn():
+	case j.s.NobodyTried() > 0 && j.s.NobodyIn() && !j.s.FewUnanswered():
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
@@ -232,9 +232,10 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.LeftInside(j.s))
 	case j.s.Losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
+	case j.s.OnlyKeptOut():
+		s = "No packet was dropped; " + j.keptOut()
 	case j.s.OnlyUnanswered():
-		n, ended := j.s.Unanswered()
-		s = phrase.Sprintf("No packet was dropped; %d of %s left without an answer", n, phrase.Count(ended, "client"))
+		s = "No packet was dropped; " + j.unansweredPhrase()
 	case j.s.Unacknowledged():
 		s = phrase.Capital(words.Unacknowledged(j.s))
 	case j.s.Unheard() > 0:
@@ -243,8 +244,6 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.TLSEnded(j.s))
 	case j.s.Forgotten():
 		s = phrase.Capital(words.Forgotten(j.s))
-	case j.s.OnlyKeptOut():
-		s = "No packet was dropped; " + words.KeptOut(j.s)
 	case j.s.RequestsStand():
 		s = words.UnreadFor(j.s)
 	case j.seenOnce():
@@ -280,6 +279,19 @@ func (j *judge) okState() (state, numbers string) {
 		s = "Nothing is lost; whether requests wait inside " + reading.ServerName(j.s.Now) + " is unknown, as its limits are not known"
 	}
 	return s, j.okNumbers()
+}
+
+// keptOut are those that do not get in, with those that left without an answer.
+func (j *judge) keptOut() string {
+	if j.s.FewUnanswered() {
+		return words.KeptOut(j.s) + "; " + j.unansweredPhrase()
+	}
+	return words.KeptOut(j.s)
+}
+
+func (j *judge) unansweredPhrase() string {
+	n, ended := j.s.Unanswered()
+	return phrase.Sprintf("%d of %s left without an answer", n, phrase.Count(ended, "client"))
 }
 
 // allTaken: the next client waits in the accept queue.

@@ -1010,6 +1010,22 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientGaveUp, 10)).do(func(l *model.Listener) { l.Recent = &model.Recent{Packets: 40, Cause: maxConns} }), before: fresh(),
 		},
 		{
+			name: "one client of four leaves without an answer", status: warning, chain: chainOf(),
+			now: fresh().do(answers(3, 1)), before: fresh(),
+		},
+		{
+			name: "the only two clients leave without an answer", status: warning, chain: chainOf(),
+			now: fresh().do(answers(0, 2)), before: fresh(),
+		},
+		{
+			name: "one of four leaves without an answer, and a scanner is refused", status: warning, chain: chainOf(), codes: []string{"clients_kept_out"},
+			now: fresh().do(here).do(answers(3, 1)).do(outcome(model.ClientConnected, 4)).do(outcome(model.ClientRefused, 1)).do(refusedAt("203.0.113.9:8080")), before: fresh().do(here),
+		},
+		{
+			name: "three of twenty leave without an answer", status: losing, chain: chainOf(),
+			now: fresh().do(answers(17, 3)), before: fresh(),
+		},
+		{
 			name: "clients let in without an answer since a restart", status: losing, chain: chainOf(),
 			now: fresh().do(answers(0, 4)).do(outcome(model.ClientConnected, 4)).do(func(l *model.Listener) {
 				l.Recent = &model.Recent{QueueResets: 40, Cause: model.CauseListenerClosed}
@@ -1276,7 +1292,7 @@ func scenariosClaims() []scenario {
 			now: fresh().inService(4).do(leftInside(5)).do(leftFor(time.Second)), before: fresh().inService(4).do(leftInside(5)),
 		},
 		{
-			name: "clients have closed, and others had no answer", status: losing, codes: []string{"clients_left"},
+			name: "clients have closed, and others had no answer", status: warning, codes: []string{"clients_left"},
 			now: fresh().inService(4).do(leftInside(5)).do(leftFor(time.Second)).do(answers(3, 2)), before: fresh().inService(4).do(leftInside(5)),
 		},
 		{

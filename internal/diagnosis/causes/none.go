@@ -114,6 +114,10 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		}
 	case s.WorkerStands() || s.SilentPeer() != nil:
 		return advice.WaitSteps(s)
+	case s.OnlyKeptOut() && !s.FailsUnseen() && !s.LeftInside() && s.Losses().DroppedPackets == 0:
+		return droppoints.KeptOutSteps(s)
+	case s.FewUnanswered() && s.OnlyUnanswered() && !s.LeftInside() && !noJVM(s):
+		return []model.Step{advice.DumpStep(s, "Nothing, where that was a person who left the page, or a long poll that its client ended; where more leave like that, see what the threads do with their requests")}
 	case noJVM(s) && (s.OnlyUnanswered() || s.LongUnanswered() || s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return seeOther(s)
 	case s.OnlyUnanswered() || s.LongUnanswered():
@@ -136,8 +140,6 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.TLSSteps(s)
 	case s.Forgotten():
 		return advice.ForgottenSteps(s)
-	case s.OnlyKeptOut():
-		return droppoints.KeptOutSteps(s)
 	case !reading.OtherJVM(s.Now) && (s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):

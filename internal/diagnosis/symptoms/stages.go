@@ -21,7 +21,14 @@ func (s *Symptoms) RefusedHere() bool {
 // and had no answer some always leave by themselves, as a browser does that is sent elsewhere.
 func (s *Symptoms) TurnsAway() bool {
 	unanswered, ended := s.Unanswered()
-	return s.failOutside() > 0 || unanswered > 0 && unansweredPart*unanswered >= ended
+	return s.failOutside() > 0 || unanswered >= leftLeast && unansweredPart*unanswered >= ended
+}
+
+// FewUnanswered means that one or two were let in and had no answer, of few that ended: as a person who clicks away, or a long poll
+// that its client ends.
+func (s *Symptoms) FewUnanswered() bool {
+	n, ended := s.Unanswered()
+	return n > 0 && n < leftLeast && unansweredPart*n >= ended
 }
 
 // failOutside are the clients that fail before they are let in, but for those of KeptOut, or that the server resets.
