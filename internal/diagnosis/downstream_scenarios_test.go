@@ -195,7 +195,68 @@ func TestAPoolOfACluster(t *testing.T) {
 		"17 wait for one of their 3 connections; 40 requests wait for a thread, the accept queue is empty and nothing is lost yet.", v.Summary)
 	require.Equal(t, "the pool of connections to 10.0.3.1:9042, 10.0.3.2:9042 and 10.0.3.3:9042", v.Answer.Do[1].Setting)
 	require.Contains(t, judged(9).Summary, "10.0.3.1:9042, 10.0.3.2:9042, 10.0.3.3:9042, 10.0.3.4:9042 and 5 other hosts")
-	require.Contains(t, judged(1).Summary, "1 waits for 10.0.3.1:9042, the oldest for 4.9 s, 19 wait for one of its 1 connection")
+}
+
+// kept is a pool that is full of open connections on which nothing is in flight.
+func kept(size int) model.Peer {
+	return database(size, hikari(size), func(p *model.Peer) {
+		p.InFlight, p.Oldest, p.Mean, p.AllInRow, p.AllInFlight, p.PerSecond, p.Workers = 0, 0, 0, 0, new(0.), new(0.), new(0)
+	})
+}
+
+// service is a peer without a configured pool, where threads are seen to wait.
+func service(n int) model.Peer {
+	return database(n, at("10.0.3.8:8443"), notAtRest, func(p *model.Peer) { p.Workers = &n })
+}
+
+// What looks like a pool without a name: others wait for a lock, or for what is held over the call.
+func TestWhatSpeaksAgainstAPoolWithoutAName(t *testing.T) {
+	judged := func(timed int, change func(*model.Listener), peers ...model.Peer) (model.Verdict, map[string]string) {
+		now := usedUp(20, peers...).do(func(l *model.Listener) {
+			l.Process.Downstream.Workers = &model.Workers{Threads: 20, Parked: 20 - peers[0].InFlight, Timed: timed}
+			if change != nil {
+				change(l)
+			}
+		})
+		v := Judge(scenario{now: now, before: now}.evidence(), reading.DefaultThresholds())
+		found := make(map[string]string)
+		for _, f := range v.Findings {
+			found[f.Code] = f.Evidence + " " + f.Advice
+		}
+		return v, found
+	}
+	const possible = "possible_connection_pool"
+
+	v, found := judged(17, nil, service(3), kept(10))
+	require.Equal(t, threads, v.Cause, "database connections that are kept over a call")
+	require.Contains(t, found[possible], "meanwhile the 10 connections of another pool, to 10.0.3.7:5432 (orders), are all open and hardly used, as where handlers keep one while they wait for 10.0.3.8:8443")
+	require.NotContains(t, fmt.Sprint(v.Answer, found), " to 20")
+	v, _ = judged(0, nil, service(3), kept(10))
+	require.Equal(t, pool, v.Cause, "those that wait have no timeout, as HikariCP's have")
+	v, _ = judged(17, nil, service(3), func() model.Peer { p := kept(10); p.Connections = 9; return p }())
+	require.Equal(t, pool, v.Cause, "the other pool has room")
+	v, _ = judged(0, nil, service(3))
+	require.Equal(t, pool, v.Cause, "a queue of the application's own, on which threads wait without a timeout")
+
+	v, found = judged(0, nil, service(1))
+	require.Equal(t, threads, v.Cause, "a lock around a call")
+	require.Contains(t, found[possible], "a lock that is held over the call")
+	require.NotContains(t, fmt.Sprint(v.Answer, found), "1 to 20")
+
+	waiting := model.StackGroup{Threads: 17, Worker: true, State: "BLOCKED", Library: "com.acme.Tokens.refresh", Application: "com.acme.Tokens.refresh"}
+	calling := model.StackGroup{Threads: 3, Worker: true, State: "RUNNABLE", Library: "sun.nio.ch.Net.poll", Application: "com.acme.Tokens.ask"}
+	v, found = judged(0, dumped(waiting, calling), service(3))
+	require.Equal(t, threads, v.Cause, "the JVM says that they wait for a monitor")
+	require.NotContains(t, found, possible)
+	require.Contains(t, found["waiting_inside"], "Tokens.refresh")
+	waiting.State = "WAITING"
+	v, _ = judged(0, dumped(waiting, calling), service(3))
+	require.Equal(t, pool, v.Cause)
+
+	grows := func(p *model.Peer) { hikari(10)(p) }
+	v, found = judged(17, nil, database(3, grows, func(p *model.Peer) { p.Workers = new(3) }))
+	require.Equal(t, threads, v.Cause, "the pool has room")
+	require.Contains(t, found[possible], "the pool may have 10")
 }
 
 // More threads are never advised where they would only wait, or may.

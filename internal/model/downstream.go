@@ -139,6 +139,9 @@ type Pool struct {
 	Size    Setting[int]
 }
 
+// GivesUp means that who waits for one of its connections always does so with a timeout, on the thread that uses it.
+func (p *Pool) GivesUp() bool { return p.Library == "HikariCP" || p.Library == "tomcat-jdbc" }
+
 // Backend is a server that the application's configuration names. Of the URL there
 // nothing is kept but where it leads and the name of the database.
 type Backend struct {

@@ -14,8 +14,17 @@ import (
 // connectionPool: the threads wait for one of the connections that a pool has to one peer.
 func connectionPool() Cause {
 	return Cause{
-		Name:    model.CauseConnectionPool,
-		Now:     rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty { return When(s.Waits.Cause == model.CauseConnectionPool, Surely) }},
+		Name: model.CauseConnectionPool,
+		Now: rule[*symptoms.Symptoms]{
+			holds: func(s *symptoms.Symptoms) Certainty { return When(s.Waits.Shown == model.CauseConnectionPool, Surely) },
+			refuted: []refutation[*symptoms.Symptoms]{
+				speaks(symptoms.AtMonitors, "most threads wait at one place to enter a monitor, by a thread dump"),
+				speaks(symptoms.OthersUsedUp, "half as many threads wait for a peer with another port, all of whose connections are in use as well"),
+				speaks(symptoms.OneConnection, "no pool is configured, and there is one connection: a lock that is held over a call looks the same"),
+				speaks(symptoms.PoolHasRoom, "the configured pool may have more connections than it has"),
+				speaks(symptoms.OthersKept, "no pool is configured, and another peer's configured pool has all its connections open and hardly a request in flight: handlers may keep these over the call, unless that pool's waiters have a timeout and those here have none"),
+			},
+		},
 		Full:    func(s *symptoms.Symptoms, _ model.Cause) bool { return s.Waits.Cause == model.CauseConnectionPool },
 		Depth:   60,
 		Because: becauseUnknown,
@@ -31,10 +40,15 @@ func connectionPool() Cause {
 			Seen:      "All threads are busy, every connection to one backend is in flight, and other busy threads have none (or, with `tcpdiag plan --backend-connections`, the connections carry fewer requests per second than the threads).",
 			Change:    "A larger pool, if the backend can handle it, or faster answers of the backend.",
 			Vain:      "More threads. 40 threads that share 10 connections to a backend of 2 s serve 5 requests per second, and 150 threads serve 5 as well.",
-			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, and busy threads are without one",
-			Otherwise: "possible_connection_pool beside max_threads",
+			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, or in one for a second on average, and busy threads are without one",
+			Otherwise: "possible_connection_pool beside max_threads, or waiting_inside",
 		},
 	}
+}
+
+// speaks is one of the reasons against it.
+func speaks(against symptoms.Against, name string) refutation[*symptoms.Symptoms] {
+	return refutation[*symptoms.Symptoms]{name, func(s *symptoms.Symptoms) bool { return s.Waits.Against == against }}
 }
 
 func poolSteps(s *symptoms.Symptoms) []model.Step {

@@ -272,7 +272,7 @@ func findingsOfProcess() []causes.Runbook {
 		},
 		{
 			Code: "possible_connection_pool", Title: "the threads may wait for a pool's connections",
-			Seen:   "As `connection_pool`, but it is not known whether what is in flight is so at rest, too, or whether it is this process's.",
+			Seen:   "As `connection_pool`, but it is not known whether what is in flight is so at rest, too, or whether it is this process's; or something else may be what the threads wait for, which is said: a lock that is held over a call, or another pool's connections that are kept over it (Hibernate's session in view, `@Transactional` around a call of a service).",
 			Change: "As for `possible_downstream`.",
 			Vain:   "More threads, if they wait there.",
 		},

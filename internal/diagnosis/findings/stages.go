@@ -311,8 +311,8 @@ func possibleWait(s *symptoms.Symptoms, add adder) {
 		return
 	}
 	missing := "whether they are so also while nobody is served, as long polls and subscriptions are, has not been seen"
-	if w.InDoubt {
-		missing = "threads wait for another peer as well, all of whose connections are in use, and which of the two has too few cannot be seen"
+	if against := words.AgainstPool(s); against != "" {
+		missing = against
 	}
 	if d := reading.DownstreamOf(s.Now); d.ByUser {
 		missing = "whether they are this process's cannot be seen, only that they are its user's"

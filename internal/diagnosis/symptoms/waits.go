@@ -32,8 +32,23 @@ type waits struct {
 	Others   int              // of them, with one in flight to another peer
 	Running  int              // of them, on a CPU or waiting for one, where that was read
 	Virtual  bool             // busy are requests in service, each on a virtual thread
-	InDoubt  bool             // it may as well be another peer's
+	Shown    model.Cause      // what the numbers show for certain, which Against may exclude
+	Against  Against          // what speaks against connection_pool
+	Kept     *model.Peer      // whose connections may be kept meanwhile, where that is Against
 }
+
+// Against is what speaks against connection_pool where its numbers are there.
+type Against int
+
+// The reasons.
+const (
+	Nothing       Against = iota
+	AtMonitors            // most threads wait to enter a monitor, by the JVM's own account
+	OthersUsedUp          // threads wait for another peer as well, all of whose connections are in use
+	OneConnection         // no pool is configured, and one connection is what a lock around a call has, too
+	PoolHasRoom           // the configured pool may have more connections than it has
+	OthersKept            // another pool's connections are all open, and idle
+)
 
 // Without is how many of the busy threads have no request in flight anywhere, and
 // do not run: they wait for a lock, a pool or a timer.
@@ -73,11 +88,65 @@ func (s *Symptoms) waitsFor() waits {
 		return waits{}
 	}
 	w.Possible = c
-	if doubtful := c == model.CauseConnectionPool && w.InDoubt; !doubtful && w.certain(d) {
-		w.Cause = c
+	if w.certain(d) {
+		w.Shown = c
+	}
+	if c == model.CauseConnectionPool {
+		w.doubt(s, d)
+	}
+	switch w.Against {
+	case Nothing:
+		w.Cause = w.Shown
+	case AtMonitors: // then it is no pool of connections
+		return waits{Shown: w.Shown, Against: w.Against}
 	}
 	return w
 }
+
+// doubt finds what speaks against a pool that is short.
+func (w *waits) doubt(s *Symptoms, d *model.Downstream) {
+	p := w.Peer
+	switch {
+	case atMonitors(reading.StacksOf(s.Now)):
+		w.Against = AtMonitors
+	case w.Against != Nothing, w.poolUsedUp():
+	case p.Pool != nil:
+		w.Against = PoolHasRoom
+	case p.Connections < 2:
+		w.Against = OneConnection
+	default:
+		if w.Kept = w.keptMeanwhile(d); w.Kept != nil {
+			w.Against = OthersKept
+		}
+	}
+}
+
+// atMonitors means that most of the threads at work wait at one place to enter a monitor. Those
+// that wait for a pool's connection do not: it has conditions, or waits for a notification.
+func atMonitors(stacks *model.Stacks) bool {
+	g := stacks.BusyGroup()
+	return g != nil && g.State == "BLOCKED" && float64(g.Threads) >= mostOf*float64(stacks.Busy())
+}
+
+// keptMeanwhile is another peer whose configured pool has all its connections open, and hardly a
+// request in flight: as where handlers keep a connection of that pool while they call this peer, so
+// that the others wait for it, nil where there is none. A full pool at rest looks the same, but
+// who waits for it does so with a timeout, if it is one of those that always have one.
+func (w *waits) keptMeanwhile(d *model.Downstream) *model.Peer {
+	for i := range d.Peers {
+		p := &d.Peers[i]
+		if p.Address == w.Peer.Address || p.Pool == nil || p.Connections < p.Pool.Size.Value || 5*(p.InFlight+p.Connecting) > p.Connections {
+			continue
+		}
+		if d.Workers == nil || !p.Pool.GivesUp() || w.waitTimed(d) {
+			return p
+		}
+	}
+	return nil
+}
+
+// waitTimed means that half of those without a connection may wait with a timeout.
+func (w *waits) waitTimed(d *model.Downstream) bool { return 2*d.Workers.Timed >= w.Without() }
 
 // share divides the busy threads, of which all have a request in flight somewhere.
 func (w *waits) share(all int, d *model.Downstream) {
@@ -106,7 +175,7 @@ func (w *waits) join(all int, d *model.Downstream) {
 			w.Also = append(w.Also, p.Address)
 			w.There += n
 		case 2*n >= threadsAt(first):
-			w.InDoubt = true
+			w.Against = OthersUsedUp
 		}
 	}
 	w.share(all, d)
@@ -148,7 +217,7 @@ func (s *Symptoms) behindPool() waits {
 		w := waits{Peer: &d.Peers[i], Busy: reading.Phase(s.Now, model.InService), There: d.Peers[i].Waiting() + d.Peers[i].Unknown, Virtual: true}
 		crowded := func(l *model.Listener) bool { return reading.Phase(l, model.InService) >= 2*w.There }
 		if w.poolUsedUp() && w.lasting() && s.Both(crowded) {
-			w.Cause, w.Possible = model.CauseConnectionPool, model.CauseConnectionPool
+			w.Cause, w.Possible, w.Shown = model.CauseConnectionPool, model.CauseConnectionPool, model.CauseConnectionPool
 			return w
 		}
 	}

@@ -144,6 +144,23 @@ func PeerNumbers(s *symptoms.Symptoms) string {
 	return text
 }
 
+// AgainstPool is what speaks against a pool that is short, "" where nothing does.
+func AgainstPool(s *symptoms.Symptoms) string {
+	w := &s.Waits
+	switch w.Against {
+	case symptoms.OthersUsedUp:
+		return "threads wait for another peer as well, all of whose connections are in use, and which of the two has too few cannot be seen"
+	case symptoms.OneConnection:
+		return "whether the others wait for that connection, or for a lock that is held over the call, cannot be seen"
+	case symptoms.PoolHasRoom:
+		return phrase.Sprintf("the pool may have %d, so that the others wait for something else, or no connection is added", w.Peer.Pool.Size.Value)
+	case symptoms.OthersKept:
+		return phrase.Sprintf("meanwhile the %s of another pool, to %s, are all open and hardly used, as where handlers keep one while they wait for %s: the others may wait for these (%s is %d)",
+			phrase.Count(w.Kept.Connections, "connection"), PeerName(w.Kept), WaitPeer(s), w.Kept.Pool.Setting, w.Kept.Pool.Size.Value)
+	}
+	return ""
+}
+
 // Unconnected names the servers of the configuration to which no connection is open.
 func Unconnected(l *model.Listener) string {
 	d := reading.DownstreamOf(l)
