@@ -259,6 +259,48 @@ func TestWhatSpeaksAgainstAPoolWithoutAName(t *testing.T) {
 	require.Contains(t, found[possible], "the pool may have 10")
 }
 
+// A configured pool of which eight of ten are in flight, by other threads than those that serve requests, and two
+// idle: the servers' threads wait for those others.
+func TestAConfiguredPoolThatOtherThreadsUse(t *testing.T) {
+	judged := func(at, timed int, change func(*model.Peer)) (model.Verdict, string) {
+		p := database(10, hikari(10), change)
+		p.Workers = &at
+		now := usedUp(20, p).do(func(l *model.Listener) {
+			l.Process.Downstream.Workers = &model.Workers{Threads: 20, Parked: 20 - at, Timed: timed}
+		})
+		v := Judge(scenario{now: now, before: now}.evidence(), reading.DefaultThresholds())
+		for _, f := range v.Findings {
+			if f.Code == "possible_connection_pool" {
+				return v, f.Evidence + " " + f.Advice
+			}
+		}
+		return v, ""
+	}
+	short := func(n int, share float64) func(*model.Peer) {
+		return func(p *model.Peer) { p.InFlight, p.AllInRow, p.AllInFlight = p.Connections-n, 0, &share }
+	}
+	v, possible := judged(0, 0, short(2, 0))
+	require.Equal(t, threads, v.Cause, "two are idle all the time")
+	require.Contains(t, possible, "one of them is idle all the time")
+	require.NotContains(t, fmt.Sprint(v.Answer), "from 10 to 20")
+	v, _ = judged(9, 10, short(1, 0))
+	require.Equal(t, threads, v.Cause, "one is")
+	v, _ = judged(9, 10, short(1, .6))
+	require.Equal(t, pool, v.Cause, "one is on its way, and in other readings none was")
+	v, _ = judged(9, 10, func(p *model.Peer) { p.AllInRow, p.AllInFlight, p.Mean, p.Oldest = 1, nil, 20*time.Millisecond, 40*time.Millisecond })
+	require.Equal(t, threads, v.Cause, "used up at one moment")
+	v, _ = judged(10, 10, func(p *model.Peer) { p.Connections, p.AllInRow, p.AllInFlight = 11, 0, new(0.) })
+	require.Equal(t, pool, v.Cause, "one that is none of the pool is idle")
+
+	v, possible = judged(0, 0, func(*model.Peer) {})
+	require.Equal(t, threads, v.Cause, "an executor of ten for all ten of them, and threads that wait for it")
+	require.Contains(t, possible, "most wait without a timeout, as nobody does for a connection of HikariCP")
+	v, _ = judged(0, 10, func(*model.Peer) {})
+	require.Equal(t, pool, v.Cause, "they have a timeout")
+	v, _ = judged(0, 0, func(p *model.Peer) { p.Pool.Library = "r2dbc-pool" })
+	require.Equal(t, pool, v.Cause, "a pool on whose connections no worker ever waits itself")
+}
+
 // More threads are never advised where they would only wait, or may.
 func TestMoreThreadsAreNotAdvised(t *testing.T) {
 	for _, s := range scenariosDownstream() {

@@ -23,6 +23,8 @@ func connectionPool() Cause {
 				speaks(symptoms.OneConnection, "no pool is configured, and there is one connection: a lock that is held over a call looks the same"),
 				speaks(symptoms.PoolHasRoom, "the configured pool may have more connections than it has"),
 				speaks(symptoms.OthersKept, "no pool is configured, and another peer's configured pool has all its connections open and hardly a request in flight: handlers may keep these over the call, unless that pool's waiters have a timeout and those here have none"),
+				speaks(symptoms.OneMoment, "the configured pool was used up at one moment only, or a connection of it was idle in all readings of a minute"),
+				speaks(symptoms.Untimed, "most threads without a connection wait without a timeout, no worker is at the peer, and the configured pool's waiters always have one (HikariCP, tomcat-jdbc)"),
 			},
 		},
 		Full:    func(s *symptoms.Symptoms, _ model.Cause) bool { return s.Waits.Cause == model.CauseConnectionPool },
@@ -40,7 +42,7 @@ func connectionPool() Cause {
 			Seen:      "All threads are busy, every connection to one backend is in flight, and other busy threads have none (or, with `tcpdiag plan --backend-connections`, the connections carry fewer requests per second than the threads).",
 			Change:    "A larger pool, if the backend can handle it, or faster answers of the backend.",
 			Vain:      "More threads. 40 threads that share 10 connections to a backend of 2 s serve 5 requests per second, and 150 threads serve 5 as well.",
-			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, or in one for a second on average, and busy threads are without one",
+			Holds:     "the threads are used up, every connection to one peer is in flight in two readings, or in one for a second on average (of a configured pool also hardly one in another reading of the minute), and busy threads are without one",
 			Otherwise: "possible_connection_pool beside max_threads, or waiting_inside",
 		},
 	}

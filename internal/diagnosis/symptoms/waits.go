@@ -48,6 +48,8 @@ const (
 	OneConnection         // no pool is configured, and one connection is what a lock around a call has, too
 	PoolHasRoom           // the configured pool may have more connections than it has
 	OthersKept            // another pool's connections are all open, and idle
+	OneMoment             // the configured pool was used up at one moment, or nearly
+	Untimed               // the waiters have no timeout, and no thread is at the peer
 )
 
 // Without is how many of the busy threads have no request in flight anywhere, and
@@ -109,7 +111,12 @@ func (w *waits) doubt(s *Symptoms, d *model.Downstream) {
 	switch {
 	case atMonitors(reading.StacksOf(s.Now)):
 		w.Against = AtMonitors
-	case w.Against != Nothing, w.poolUsedUp():
+	case w.Against != Nothing:
+	case w.poolUsedUp() && !w.poolLasting():
+		w.Against = OneMoment
+	case w.poolUsedUp() && p.Pool.GivesUp() && d.Workers != nil && p.Workers != nil && *p.Workers == 0 && !w.waitTimed(d):
+		w.Against = Untimed
+	case w.poolUsedUp():
 	case p.Pool != nil:
 		w.Against = PoolHasRoom
 	case p.Connections < 2:
@@ -292,6 +299,16 @@ func (w *waits) poolUsedUp() bool {
 		return false
 	}
 	return float64(p.InFlight+p.Unknown) >= 0.8*float64(p.Pool.Size.Value)
+}
+
+// poolLasting: the configured pool has been used up for longer than a moment: every connection was in
+// flight in two readings, or hardly one was not and in another of the last minute every one was; or
+// as many as it may have are, for long. Where one is idle all the time the threads wait for something else.
+func (w *waits) poolLasting() bool {
+	p := w.Peer
+	idle := p.Pool.Size.Value - p.InFlight - p.Unknown
+	long := p.Mean >= longWait || p.Mean >= longWait/2 && p.Oldest >= longWait
+	return w.lasting() || idle <= 0 && long || idle <= max(1, p.Pool.Size.Value/20) && p.AllInFlight != nil && *p.AllInFlight > 0
 }
 
 // certain reports whether what is in flight is known to be what threads wait for.

@@ -157,6 +157,10 @@ func AgainstPool(s *symptoms.Symptoms) string {
 	case symptoms.OthersKept:
 		return phrase.Sprintf("meanwhile the %s of another pool, to %s, are all open and hardly used, as where handlers keep one while they wait for %s: the others may wait for these (%s is %d)",
 			phrase.Count(w.Kept.Connections, "connection"), PeerName(w.Kept), WaitPeer(s), w.Kept.Pool.Setting, w.Kept.Pool.Size.Value)
+	case symptoms.OneMoment:
+		return "whether they stay in use, or one of them is idle all the time, has not been seen"
+	case symptoms.Untimed:
+		return phrase.Sprintf("no thread that serves requests is at it, and most wait without a timeout, as nobody does for a connection of %s: other threads use these", w.Peer.Pool.Library)
 	}
 	return ""
 }
