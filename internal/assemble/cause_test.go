@@ -97,3 +97,47 @@ func TestDropForWantOfWorkers(t *testing.T) {
 		})
 	}
 }
+
+// An acceptor's sleep that a safepoint explains as well shows no limit while connections are free, for certain.
+func TestWeakSleepBesideFreeConnections(t *testing.T) {
+	now := time.Unix(1000, 0)
+	weak := evidence.Judgement{Cause: model.CauseMaxConnections, Strength: evidence.StrengthAcceptor, Acceptor: model.AcceptorAtLimit, Weak: true}
+	sure, turned := weak, weak
+	sure.Weak, turned.Turned = false, 180
+	held := func(n int, change ...func(*model.Listener)) *model.Listener {
+		l := &model.Listener{
+			AcceptQueue: &model.AcceptQueue{Length: 11, Limit: 10, NoAcceptFor: new(time.Second), OldestClient: new(time.Second)},
+			Connector:   &model.Connector{Server: "tomcat", MaxConnections: &model.Setting[int]{Value: 8192}},
+			Connections: &model.Connections{At: now.Add(50 * time.Millisecond), Accepted: n, Reset: new(int), Phases: [model.NumPhases]int{model.InService: n}},
+		}
+		for _, c := range change {
+			c(l)
+		}
+		return l
+	}
+	for name, tt := range map[string]struct {
+		after *model.Listener
+		says  evidence.Judgement
+		want  model.Cause
+	}{
+		"free":                      {held(180), weak, model.CauseAcceptQueue},
+		"safepoints were read":      {held(180), sure, model.CauseMaxConnections},
+		"taken only as others end":  {held(180), turned, model.CauseMaxConnections},
+		"taken":                     {held(8192), weak, model.CauseMaxConnections},
+		"the limit is not certain":  {held(180, func(l *model.Listener) { l.Connector.MaxConnections.Uncertain = true }), weak, model.CauseMaxConnections},
+		"the limit is not known":    {held(180, func(l *model.Listener) { l.Connector.MaxConnections = nil }), weak, model.CauseMaxConnections},
+		"not all of them counted":   {held(180, func(l *model.Listener) { l.Connections.Partial = true }), weak, model.CauseMaxConnections},
+		"reset ones may hold slots": {held(180, func(l *model.Listener) { l.Connections.Reset = nil }), weak, model.CauseMaxConnections},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &witness{
+				now: now.Add(time.Second), t: reading.DefaultThresholds(), listener: tt.after,
+				judgements: []facts.Reading[evidence.Judgement]{{At: now.Add(100 * time.Millisecond), Value: tt.says}},
+			}
+			c, e, known := w.cause(losses.Drop{Since: now, Until: now.Add(10 * time.Millisecond), Packets: 30})
+			require.True(t, known)
+			require.Equal(t, tt.want, c)
+			require.Equal(t, tt.want == model.CauseAcceptQueue, e == model.EvidenceNone)
+		})
+	}
+}
