@@ -78,8 +78,8 @@ func (j *judge) losingCause() model.Cause {
 		if present := j.presentCause(); j.s.ConnectionsFull && present != model.CauseCPUSaturated {
 			c = present
 		}
-	case model.CauseCPUSaturated:
-		// At the start of a burst the acceptor of a busy machine waits for a CPU, too. Who found no room then would not
+	case model.CauseCPUSaturated, model.CauseCPUThrottled:
+		// At the start of a burst the acceptor of a busy machine waits for a CPU, too, or for quota. Who found no room then would not
 		// find any now: the limit was reached since, unless that is so because the busy threads lack a CPU.
 		if present := j.presentCause(); j.s.ConnectionsFull && present != model.CauseNone {
 			c = present
@@ -110,7 +110,7 @@ func (j *judge) forWantOfWorkers(c model.Cause) bool {
 
 // stoppedOrStalled: the process did not run between the snapshots, and clients wait.
 func (j *judge) stoppedOrStalled() bool {
-	stalled := j.s.Throttling().Fraction() >= j.s.T.ThrottledFraction || j.s.Paused() || j.s.Fraction(reading.RunDelay) >= j.s.T.RunDelay
+	stalled := j.s.ThrottledMuch() || j.s.Paused() || j.s.Fraction(reading.RunDelay) >= j.s.T.RunDelay
 	return j.s.Either(reading.Stopped) || reading.QueueWaits(j.s.Now) && stalled
 }
 

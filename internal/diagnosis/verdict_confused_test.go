@@ -366,6 +366,11 @@ func scenariosStalls() []scenario {
 			status: losing, cause: model.CauseCPUThrottled, chain: chainOf(acceptQueue),
 		},
 		{
+			name: "the CPU limit throttled for a moment, and all connections are taken", before: tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(totals(0, 0, 0)),
+			now:    tomcat(200, 100, 100).inService(100).queue(101, time.Second).do(totals(0, 100*time.Millisecond, 0)).lost(model.CauseCPUThrottled, syn, 44),
+			status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns),
+		},
+		{
 			name: "200 busy threads, and 16 CPUs each throttled for 3 % of the time", status: saturated, cause: threads, chain: chainOf(threads),
 			now:    tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)).do(cpu(512*time.Millisecond, 8*time.Second, 10, 10)),
 			before: tomcat(200, 8192, 100).pool(200).inService(200).waiting(100).do(totals(0, 0, 0)),

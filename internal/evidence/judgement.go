@@ -83,6 +83,9 @@ const (
 	Most = .5
 	// Some is the share that is the cause when nothing else is.
 	Some = .2
+	// Much is the share of the CPU time, and of the periods, in which the CPU limit must have
+	// withheld it, that is the cause when nothing else is.
+	Much = .25
 	// listed is how old a listing of the open files may be to speak for itself.
 	listed = 5 * time.Second
 	// rateOver is the longest time over which rates are compared.

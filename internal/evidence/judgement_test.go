@@ -115,9 +115,34 @@ func TestJudge(t *testing.T) {
 			walked(10, 0, 10), model.CauseJVMPause, StrengthProcess,
 		},
 		{
-			"throttled a little", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			"throttled a little", at(0, does(Runnable), limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
 			Phases{},
 			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"throttled a little, and the acceptor is not seen", at(0, noAcceptor, limited(CPULimit{})), at(time.Second, noAcceptor, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			walked(1, 0, 10),
+			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"throttled a little, and it takes connections as they come", at(0, limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseSlowAccept, StrengthAcceptor,
+		},
+		{
+			"throttled a little, and paused", at(0, does(Sleeping), limited(CPULimit{})), at(time.Second, does(Sleeping), limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseNotAccepting, StrengthAcceptor,
+		},
+		{
+			"throttled a little, and all connections are taken", at(0, noAcceptor, limited(CPULimit{})), at(time.Second, noAcceptor, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
+			walked(10, 0, 10),
+			model.CauseMaxConnections, StrengthPhases,
+		},
+		{
+			"throttled in a fifth of the periods", at(0, does(Runnable), limited(CPULimit{})), at(time.Second, limited(CPULimit{Periods: 10, Throttled: 2, Withheld: time.Second, Used: 500 * ms})),
+			Phases{},
+			model.CauseAcceptQueue, StrengthNone,
 		},
 		{
 			"throttled a little, at the latch", at(0, parked, limited(CPULimit{})), at(time.Second, parked, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: time.Second, Used: 500 * ms})),
@@ -154,9 +179,27 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"waited for a CPU, of its limit",
-			at(0, limited(CPULimit{})), at(100*ms, ran, limited(CPULimit{Periods: 10, Throttled: 1, Withheld: 60 * ms, Used: time.Second}), acceptor(func(a *Acceptor) { a.RunDelay = 60 * ms })),
-			Phases{},
+			at(0, limited(CPULimit{})), at(100*ms, ran, limited(CPULimit{Periods: 1, Throttled: 1, Withheld: 60 * ms, Used: 40 * ms}), acceptor(func(a *Acceptor) { a.RunDelay = 60 * ms })),
+			walked(1, 0, 10),
 			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"waited for a CPU, of its limit by a quarter",
+			at(0, limited(CPULimit{})), at(time.Second, ran, limited(CPULimit{Periods: 10, Throttled: 3, Withheld: 600 * ms, Used: 400 * ms}), acceptor(func(a *Acceptor) { a.RunDelay = 600 * ms })),
+			walked(1, 0, 10),
+			model.CauseCPUThrottled, StrengthProcess,
+		},
+		{
+			"waited for a CPU, with all connections taken, and throttled a little",
+			at(0, does(Runnable), limited(CPULimit{})), at(time.Second, does(Runnable), limited(CPULimit{Periods: 10, Throttled: 3, Withheld: 600 * ms, Used: 400 * ms})),
+			walked(10, 0, 10),
+			model.CauseMaxConnections, StrengthPhases,
+		},
+		{
+			"waited for a CPU that others had, and throttled in one period",
+			at(0, limited(CPULimit{})), at(time.Second, ran, limited(CPULimit{Periods: 10, Throttled: 1, Withheld: 20 * ms, Used: time.Second}), acceptor(func(a *Acceptor) { a.RunDelay = 600 * ms })),
+			Phases{},
+			model.CauseCPUSaturated, StrengthProcess,
 		},
 		{
 			"waited long before", at(0), at(time.Minute, ran, acceptor(func(a *Acceptor) { a.RunDelay = 50 * time.Second })),
@@ -271,9 +314,9 @@ func TestWeak(t *testing.T) {
 	require.False(t, judged(at(0, parked), at(time.Second, parked), Phases{}).Weak)
 }
 
-// TestMayBeHeld: of an acceptor that sleeps as at a safepoint that cannot be seen, in front of free connections, it is not said
+// TestMayBeAtSafepoint: of an acceptor that sleeps as at a safepoint that cannot be seen, in front of free connections, it is not said
 // that it waits at their limit, and why nothing is known is said.
-func TestMayBeHeld(t *testing.T) {
+func TestMayBeAtSafepoint(t *testing.T) {
 	j := judged(at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{Walked: true, SlotsInUse: 180, MaxConnections: Known(8192)})
 	require.Empty(t, j.Acceptor)
 	require.False(t, j.Weak)

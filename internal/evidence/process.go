@@ -35,9 +35,17 @@ func (m *Moment) since(earlier *Reading) time.Duration { return m.cur.Ended.Sub(
 // time that the process wanted, in more than that share of its periods: a
 // single period in which it withholds nearly everything is as little as a
 // little in each.
-func (m *Moment) Throttled(share float64) bool {
-	then, now := m.wide.CPULimit, m.cur.CPULimit
-	if !m.wide.taken() || !then.Known || !now.Known || m.since(m.wide) > rateOver {
+func (m *Moment) Throttled(share float64) bool { return m.withheld(m.wide, share) }
+
+// StarvedByLimit reports whether the acceptor lacked a CPU for want of quota: it waited for most of the time, and the CPU limit
+// withheld most of what the process wanted in that time, or much of it over about a second.
+func (m *Moment) StarvedByLimit() bool {
+	return m.Starved() && (m.withheld(m.near, Most) || m.Throttled(Much))
+}
+
+func (m *Moment) withheld(since *Reading, share float64) bool {
+	then, now := since.CPULimit, m.cur.CPULimit
+	if !since.taken() || !then.Known || !now.Known || m.since(since) > rateOver {
 		return false
 	}
 	periods := float64(now.V.Periods - then.V.Periods)

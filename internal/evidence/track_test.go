@@ -79,6 +79,36 @@ func TestTrackRates(t *testing.T) {
 	}
 }
 
+// TestStarvedByLimit: whether an acceptor that lacks a CPU lacks quota is seen in the time in which it waited: one period
+// of many in which the process was throttled, some time before, is none of it.
+func TestStarvedByLimit(t *testing.T) {
+	for name, tt := range map[string]struct {
+		throttledAt int // of 15 readings, one a period
+		want        model.Cause
+	}{
+		"while it waited": {14, model.CauseCPUThrottled},
+		"before":          {5, model.CauseCPUSaturated},
+		"never":           {15, model.CauseCPUSaturated},
+	} {
+		var track Track
+		var last Judgement
+		var total CPULimit
+		for i := range 15 {
+			total.Periods, total.Used = total.Periods+1, total.Used+50*ms
+			if i == tt.throttledAt {
+				total.Throttled, total.Withheld = total.Throttled+1, total.Withheld+70*ms
+			}
+			last = reads(&track, time.Duration(i)*100*ms, ms, 1, limited(total), acceptor(func(a *Acceptor) {
+				a.Ran += uint64(i)
+				if i == 14 {
+					a.RunDelay = 60 * ms
+				}
+			}))
+		}
+		require.Equal(t, tt.want, last.Cause, name)
+	}
+}
+
 // TestTurnover: clients wait, and each walk finds as many connections held as the one before, and others:
 // they are taken only as others end, whatever the limit is.
 func TestTurnover(t *testing.T) {

@@ -16,7 +16,7 @@ func cpuSaturated() Cause {
 		moment: rule[*evidence.Moment]{
 			holds: func(m *evidence.Moment) Certainty { return When(m.Starved(), Surely) },
 			refuted: []refutation[*evidence.Moment]{
-				{"the CPU limit throttled the process", func(m *evidence.Moment) bool { return m.Throttled(0) }},
+				{"the CPU limit withheld half of what the process wanted while the acceptor waited, or a quarter over about a second", (*evidence.Moment).StarvedByLimit},
 				{allTaken, func(m *evidence.Moment) bool { return m.AtLatch() || m.AtLimit() }},
 				{"the acceptor sleeps for set times", (*evidence.Moment).Pauses},
 			},
@@ -25,7 +25,7 @@ func cpuSaturated() Cause {
 		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
 			return max(When(p.Either(p.AtConnectionLimit) && p.ShortOfCPU(), Surely), When(p.Fraction(reading.RunDelay) >= p.T.RunDelay, Possibly))
 		}, refuted: []refutation[reading.Pair]{
-			{"the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come", reading.Pair.AcceptorRuns},
+			{acceptorRuns, reading.Pair.AcceptorRuns},
 			{"most of the busy threads do not wait for a CPU, and the acceptor was not seen to", reading.Pair.BusyElsewhere},
 			{limitInDoubt, reading.Pair.LimitInDoubt},
 		}},
@@ -56,6 +56,8 @@ func cpuSaturated() Cause {
 		},
 	}
 }
+
+const acceptorRuns = "the acceptor does not wait for a CPU: it sleeps, waits at the connection limit, or takes connections as they come"
 
 const limitInDoubt = "all connections may be taken, since maxConnections is not known for certain, and the acceptor was not seen"
 

@@ -14,13 +14,31 @@ import (
 func cpuThrottles() Cause {
 	return Cause{
 		Name: model.CauseCPUThrottled,
-		moment: rule[*evidence.Moment]{holds: func(m *evidence.Moment) Certainty {
-			return max(When(m.Throttled(evidence.Most) || m.Starved() && m.Throttled(0), Surely), When(m.Throttled(evidence.Some), Possibly))
-		}},
+		moment: rule[*evidence.Moment]{
+			holds: func(m *evidence.Moment) Certainty {
+				return max(When(m.Throttled(evidence.Most) || m.StarvedByLimit(), Surely), When(m.Throttled(evidence.Much), Possibly))
+			},
+			refuted: []refutation[*evidence.Moment]{
+				{allTaken + lessThanHalf, func(m *evidence.Moment) bool {
+					return !m.Throttled(evidence.Most) && (m.AtLatch() || m.AtLimit())
+				}},
+				{"the acceptor was in accept() in both readings, and did not wait for a CPU between them" + lessThanHalf, func(m *evidence.Moment) bool {
+					return !m.Throttled(evidence.Most) && m.Accepting() && !m.StarvedByLimit()
+				}},
+				{"the acceptor sleeps for set times" + lessThanHalf, func(m *evidence.Moment) bool {
+					return !m.Throttled(evidence.Most) && m.Pauses()
+				}},
+			},
+		},
 		rests: rests(evidence.StrengthProcess),
-		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {
-			return max(When(p.ThrottledMost(), Surely), When(p.Throttling().Fraction() >= p.T.ThrottledFraction, Possibly))
-		}},
+		around: rule[reading.Pair]{
+			holds: func(p reading.Pair) Certainty {
+				return max(When(p.ThrottledMost(), Surely), When(p.ThrottledMuch(), Possibly))
+			},
+			refuted: []refutation[reading.Pair]{
+				{acceptorRuns + lessThanHalf, func(p reading.Pair) bool { return !p.ThrottledMost() && p.AcceptorRuns() }},
+			},
+		},
 		Now: rule[*symptoms.Symptoms]{holds: func(s *symptoms.Symptoms) Certainty {
 			return max(When(s.TakenUp() && s.ThrottledMost(), Surely), When(s.WaitsForNothing() && s.ThrottledMuch(), Possibly))
 		}},
@@ -39,11 +57,14 @@ func cpuThrottles() Cause {
 			Seen:      "The accept queue rose while the cgroup's CPU quota was used up, or requests have waited for a second and longer for threads that are free. A safepoint takes long in such a JVM; while the limit withholds more than half of the CPU time that the process wants, it is named and not `jvm_pause`.",
 			Change:    "Raise the CPU limit, or remove it and keep the request.",
 			Vain:      "More threads: the quota is used up sooner in each period.",
-			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a quarter of it in a quarter of them, where no limit is reached)",
+			Holds:     "the cgroup withheld half of the CPU time that was wanted in half of its periods (a quarter of it in a quarter of them, where no limit is reached); or the acceptor waited for a CPU for most of the time, and it withheld half in that time, or a quarter over about a second",
 			Otherwise: "the limit that is reached",
 		},
 	}
 }
+
+// lessThanHalf: what withholds half of the CPU time is the cause whatever else is full.
+const lessThanHalf = ", and the limit withholds less than half"
 
 func throttledSteps(s *symptoms.Symptoms) []model.Step {
 	step := advice.Action("Raise the CPU limit (the container's, or CPUQuota= of the unit), or remove it and keep the request")

@@ -36,8 +36,8 @@ type Thresholds struct {
 	PauseMost float64
 	PauseMin  time.Duration
 	// ThrottledFraction is the part of the CPU time that the CPU limit must have
-	// withheld, and of its periods in which it must have done so; RunDelay the
-	// average number of threads that waited for a CPU.
+	// withheld, and of its periods in which it must have done so, to be said beside
+	// a cause; RunDelay the average number of threads that waited for a CPU.
 	ThrottledFraction float64
 	RunDelay          float64
 	// NotRunningFraction is the part of the time for which a thread must have been kept from running at
