@@ -287,7 +287,9 @@ func TestAConfiguredPoolThatOtherThreadsUse(t *testing.T) {
 	require.Equal(t, threads, v.Cause, "one is")
 	v, _ = judged(9, 10, short(1, .6))
 	require.Equal(t, pool, v.Cause, "one is on its way, and in other readings none was")
-	v, _ = judged(9, 10, func(p *model.Peer) { p.AllInRow, p.AllInFlight, p.Mean, p.Oldest = 1, nil, 20*time.Millisecond, 40*time.Millisecond })
+	v, _ = judged(9, 10, func(p *model.Peer) {
+		p.AllInRow, p.AllInFlight, p.Mean, p.Oldest = 1, nil, 20*time.Millisecond, 40*time.Millisecond
+	})
 	require.Equal(t, threads, v.Cause, "used up at one moment")
 	v, _ = judged(10, 10, func(p *model.Peer) { p.Connections, p.AllInRow, p.AllInFlight = 11, 0, new(0.) })
 	require.Equal(t, pool, v.Cause, "one that is none of the pool is idle")

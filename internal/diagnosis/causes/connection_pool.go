@@ -22,7 +22,7 @@ func connectionPool() Cause {
 				speaks(symptoms.OthersUsedUp, "half as many threads wait for a peer with another port, all of whose connections are in use as well"),
 				speaks(symptoms.OneConnection, "no pool is configured, and there is one connection: a lock that is held over a call looks the same"),
 				speaks(symptoms.PoolHasRoom, "the configured pool may have more connections than it has"),
-				speaks(symptoms.OthersKept, "no pool is configured, and another peer's configured pool has all its connections open and hardly a request in flight: handlers may keep these over the call, unless that pool's waiters have a timeout and those here have none"),
+				speaks(symptoms.OthersIdle, "no pool is configured, and another peer's configured pool has all its connections open and hardly a request in flight: handlers may keep these over the call, unless that pool's waiters have a timeout and those here have none"),
 				speaks(symptoms.OneMoment, "the configured pool was used up at one moment only, or a connection of it was idle in all readings of a minute"),
 				speaks(symptoms.Untimed, "most threads without a connection wait without a timeout, no worker is at the peer, and the configured pool's waiters always have one (HikariCP, tomcat-jdbc)"),
 			},

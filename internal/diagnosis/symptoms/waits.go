@@ -34,7 +34,7 @@ type waits struct {
 	Virtual  bool             // busy are requests in service, each on a virtual thread
 	Shown    model.Cause      // what the numbers show for certain, which Against may exclude
 	Against  Against          // what speaks against connection_pool
-	Kept     *model.Peer      // whose connections may be kept meanwhile, where that is Against
+	IdlePool *model.Peer      // whose connections may be kept meanwhile, where that is Against
 }
 
 // Against is what speaks against connection_pool where its numbers are there.
@@ -47,7 +47,7 @@ const (
 	OthersUsedUp          // threads wait for another peer as well, all of whose connections are in use
 	OneConnection         // no pool is configured, and one connection is what a lock around a call has, too
 	PoolHasRoom           // the configured pool may have more connections than it has
-	OthersKept            // another pool's connections are all open, and idle
+	OthersIdle            // another pool's connections are all open, and idle
 	OneMoment             // the configured pool was used up at one moment, or nearly
 	Untimed               // the waiters have no timeout, and no thread is at the peer
 )
@@ -122,8 +122,8 @@ func (w *waits) doubt(s *Symptoms, d *model.Downstream) {
 	case p.Connections < 2:
 		w.Against = OneConnection
 	default:
-		if w.Kept = w.keptMeanwhile(d); w.Kept != nil {
-			w.Against = OthersKept
+		if w.IdlePool = w.idleMeanwhile(d); w.IdlePool != nil {
+			w.Against = OthersIdle
 		}
 	}
 }
@@ -135,11 +135,11 @@ func atMonitors(stacks *model.Stacks) bool {
 	return g != nil && g.State == "BLOCKED" && float64(g.Threads) >= mostOf*float64(stacks.Busy())
 }
 
-// keptMeanwhile is another peer whose configured pool has all its connections open, and hardly a
+// idleMeanwhile is another peer whose configured pool has all its connections open, and hardly a
 // request in flight: as where handlers keep a connection of that pool while they call this peer, so
 // that the others wait for it, nil where there is none. A full pool at rest looks the same, but
 // who waits for it does so with a timeout, if it is one of those that always have one.
-func (w *waits) keptMeanwhile(d *model.Downstream) *model.Peer {
+func (w *waits) idleMeanwhile(d *model.Downstream) *model.Peer {
 	for i := range d.Peers {
 		p := &d.Peers[i]
 		if p.Address == w.Peer.Address || p.Pool == nil || p.Connections < p.Pool.Size.Value || 5*(p.InFlight+p.Connecting) > p.Connections {

@@ -154,9 +154,9 @@ func AgainstPool(s *symptoms.Symptoms) string {
 		return "whether the others wait for that connection, or for a lock that is held over the call, cannot be seen"
 	case symptoms.PoolHasRoom:
 		return phrase.Sprintf("the pool may have %d, so that the others wait for something else, or no connection is added", w.Peer.Pool.Size.Value)
-	case symptoms.OthersKept:
+	case symptoms.OthersIdle:
 		return phrase.Sprintf("meanwhile the %s of another pool, to %s, are all open and hardly used, as where handlers keep one while they wait for %s: the others may wait for these (%s is %d)",
-			phrase.Count(w.Kept.Connections, "connection"), PeerName(w.Kept), WaitPeer(s), w.Kept.Pool.Setting, w.Kept.Pool.Size.Value)
+			phrase.Count(w.IdlePool.Connections, "connection"), PeerName(w.IdlePool), WaitPeer(s), w.IdlePool.Pool.Setting, w.IdlePool.Pool.Size.Value)
 	case symptoms.OneMoment:
 		return "whether they stay in use, or one of them is idle all the time, has not been seen"
 	case symptoms.Untimed:
