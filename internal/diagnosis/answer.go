@@ -61,10 +61,10 @@ func (j *judge) what(v model.Verdict) string {
 		if j.s.LeftInside() && j.onlyStands(v) && j.whoWaits() == "" {
 			return phrase.Sprintf("At least %s left before the end of their answers.", phrase.Count(reading.Left(j.s.Now), "client"))
 		}
-		if j.s.OnlyKeptOut() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
-			return phrase.Capital(j.keptOut()) + "."
+		if j.s.OnlyStrangers() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
+			return phrase.Capital(j.strangers()) + "."
 		}
-		if j.s.FewUnanswered() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
+		if j.s.SomeUnanswered() && j.onlyStands(v) && !j.standsOtherwise() && j.whoWaits() == "" {
 			return phrase.Capital(j.unansweredPhrase()) + "."
 		}
 		if j.s.Forgotten() && j.onlyStands(v) && j.whoWaits() == "" {
@@ -197,8 +197,10 @@ func (j *judge) whyStands() string {
 	switch {
 	case j.s.CutOff():
 		return phrase.Capital(numbers) + "."
-	case j.s.OnlyKeptOut() && !j.standsOtherwise():
-		return phrase.Capital(droppoints.KeptOut(j.s)) + ": " + numbers + "."
+	case j.s.OnlyStrangers() && !j.standsOtherwise():
+		return phrase.Capital(droppoints.Strangers(j.s)) + ": " + numbers + "."
+	case j.s.SomeUnanswered() && !j.standsOtherwise() && j.whoWaits() == "":
+		return "No packet was dropped: " + numbers + "."
 	case j.s.SilentPeer() != nil && reading.WaitingRequests(j.s.Now) == 0 || j.s.LeftInside() || j.s.Unacknowledged() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.WorkerStands() || j.whoWaits() == "" && j.s.Losses().AbandonedRequests == 0:
 		return notLostSaid(state) + ": " + numbers + "."
 	}

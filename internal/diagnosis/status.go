@@ -17,7 +17,7 @@ func (j *judge) status() model.Status {
 		return model.StatusLosing
 	case j.saturated():
 		return model.StatusSaturated
-	case j.high() != model.CauseNone || j.s.QueueWaitsLong() || j.s.RequestsStand() || j.s.WorkerStands() || j.s.SilentPeer() != nil || j.s.Unacknowledged() || j.s.LeftInside() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.LeftUnanswered() || j.s.LongUnanswered() || j.s.CutOff() || j.s.OnlyKeptOut() || j.s.FewUnanswered():
+	case j.high() != model.CauseNone || j.s.QueueWaitsLong() || j.s.RequestsStand() || j.s.WorkerStands() || j.s.SilentPeer() != nil || j.s.Unacknowledged() || j.s.LeftInside() || j.s.Forgotten() || j.s.Unheard() > 0 || j.s.TLSFails() || j.s.LeftUnanswered() || j.s.LongUnanswered() || j.s.CutOff() || j.s.OnlyStrangers() || j.s.SomeUnanswered():
 		return model.StatusWarning
 	}
 	return model.StatusOK

@@ -220,7 +220,7 @@ func (j *judge) okState() (state, numbers string) {
 	switch {
 	case j.s.AddressMissing():
 		return phrase.Sprintf("Clients cannot reach it at %v", j.s.Now.ID.Address.Addr()), phrase.Sentences("no interface and no local route of this network namespace has that address;", j.okNumbers())
-	case j.s.NobodyTried() > 0 && j.s.NobodyIn() && !j.s.FewUnanswered():
+	case j.s.NobodyTried() > 0 && j.s.NobodyIn() && !j.s.SomeUnanswered():
 		s = "Nobody is connected, and no client has tried to connect" + words.Within(j.s.NobodyTried())
 	case j.seenOnce() && j.s.Now.Losses == nil && !j.s.RequestsStand():
 		s = "Some wait, and one reading does not show whether that lasts"
@@ -232,8 +232,8 @@ func (j *judge) okState() (state, numbers string) {
 		s = phrase.Capital(words.LeftInside(j.s))
 	case j.s.Losses().AbandonedRequests > 0:
 		s = "No packet was dropped, but " + j.abandonedPhrase()
-	case j.s.OnlyKeptOut():
-		s = "No packet was dropped; " + j.keptOut()
+	case j.s.OnlyStrangers():
+		s = "No packet was dropped; " + j.strangers()
 	case j.s.OnlyUnanswered():
 		s = "No packet was dropped; " + j.unansweredPhrase()
 	case j.s.Unacknowledged():
@@ -281,12 +281,12 @@ func (j *judge) okState() (state, numbers string) {
 	return s, j.okNumbers()
 }
 
-// keptOut are those that do not get in, with those that left without an answer.
-func (j *judge) keptOut() string {
-	if j.s.FewUnanswered() {
-		return words.KeptOut(j.s) + "; " + j.unansweredPhrase()
+// strangers are those that do not get in, with those that left without an answer.
+func (j *judge) strangers() string {
+	if j.s.SomeUnanswered() {
+		return words.Strangers(j.s) + "; " + j.unansweredPhrase()
 	}
-	return words.KeptOut(j.s)
+	return words.Strangers(j.s)
 }
 
 func (j *judge) unansweredPhrase() string {

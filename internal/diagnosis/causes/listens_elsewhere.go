@@ -43,7 +43,7 @@ func listensElsewhere() Cause {
 				}, "Any of Tomcat's limits: none refuses a connection on Linux."
 			}
 			if _, wider := exposes(s); wider {
-				return keptOutSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
+				return strangersSteps(s), "Any of Tomcat's limits: none refuses a connection on Linux."
 			}
 			step := advice.ListenStep(s, "Have it listen on the address that is asked, or on all; or have the clients ask where it listens", "")
 			if c := s.Clients(); c != nil && c.RefusedAt.IsValid() {
@@ -76,8 +76,8 @@ func exposes(s *symptoms.Symptoms) (asked string, wider bool) {
 	return c.RefusedAt.String(), wider
 }
 
-// keptOutSteps ask whether those that are refused are meant to get in.
-func keptOutSteps(s *symptoms.Symptoms) []model.Step {
+// strangersSteps ask whether those that are refused are meant to get in.
+func strangersSteps(s *symptoms.Symptoms) []model.Step {
 	asked := s.Clients().RefusedAt
 	return []model.Step{
 		advice.Command("See who asks "+asked.String()+", and whether they are meant to get in: a scanner of ports is not", phrase.Sprintf("tcpdump -nni any 'dst host %v and dst port %v'", asked.Addr().Unmap(), asked.Port())),

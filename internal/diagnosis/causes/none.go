@@ -114,9 +114,9 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		}
 	case s.WorkerStands() || s.SilentPeer() != nil:
 		return advice.WaitSteps(s)
-	case s.OnlyKeptOut() && !s.FailsUnseen() && !s.LeftInside() && s.Losses().DroppedPackets == 0:
-		return droppoints.KeptOutSteps(s)
-	case s.FewUnanswered() && s.OnlyUnanswered() && !s.LeftInside() && !noJVM(s):
+	case s.OnlyStrangers() && !s.FailsUnseen() && !s.LeftInside() && s.Losses().DroppedPackets == 0:
+		return droppoints.StrangersSteps(s)
+	case s.SomeUnanswered() && s.OnlyUnanswered() && !s.LeftInside() && !noJVM(s):
 		return []model.Step{advice.DumpStep(s, "Nothing, where that was a person who left the page, or a long poll that its client ended; where more leave like that, see what the threads do with their requests")}
 	case noJVM(s) && (s.OnlyUnanswered() || s.LongUnanswered() || s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return seeOther(s)

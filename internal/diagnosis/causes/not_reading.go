@@ -73,7 +73,7 @@ func notReading() Cause {
 // noPoller is the fact.
 const noPoller = "the poller thread, which hands requests to the others, is not there (it has ended)"
 
-const pollerElsewhere = "the poller thread, which hands requests to the others, waits for something itself (a timer, or a peer)"
+const pollerElsewhere = "the poller thread waits for a timer or a peer"
 
 const callerRuns = "Look at the executor: one that runs what it cannot take in the thread that brings it (CallerRunsPolicy) has the poller serve requests. Let it queue or reject them instead"
 

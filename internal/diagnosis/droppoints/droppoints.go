@@ -146,9 +146,9 @@ func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 	return out
 }
 
-// KeptOut says what keeps out those few that do not get in, as far as it shows.
-func KeptOut(s *symptoms.Symptoms) string {
-	refused, lost := s.KeptOut()
+// Strangers says what keeps out those few that do not get in, where it shows.
+func Strangers(s *symptoms.Symptoms) string {
+	refused, lost := s.Strangers()
 	var found []string
 	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
 		found = append(found, "it listens on "+s.Now.ID.Address.String()+" alone")
@@ -162,9 +162,9 @@ func KeptOut(s *symptoms.Symptoms) string {
 	return strings.Join(found, ", ")
 }
 
-// KeptOutSteps ask who they are.
-func KeptOutSteps(s *symptoms.Symptoms) []model.Step {
-	refused, lost := s.KeptOut()
+// StrangersSteps ask who they are.
+func StrangersSteps(s *symptoms.Symptoms) []model.Step {
+	refused, lost := s.Strangers()
 	out := []model.Step{advice.Command("See who they are, and whether they are meant to get in: a scanner of ports is not, and then nothing is to be changed",
 		phrase.Sprintf("tcpdump -nni any 'dst port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port))}
 	for _, p := range Rules(s, refused+lost) {

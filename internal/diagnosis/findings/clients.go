@@ -64,10 +64,10 @@ func OfClients(s *symptoms.Symptoms) []model.Finding {
 			Advice: "Look for longer than these clients wait (--interval 10s), or run the agent.",
 		})
 	}
-	if what := words.KeptOut(s); what != "" {
+	if what := words.Strangers(s); what != "" {
 		out = append(out, model.Finding{
 			Code: "clients_kept_out", Severity: model.SeverityWarning,
-			Evidence: phrase.Capital(what) + ". Whether they are clients of this server is not known: " + droppoints.KeptOut(s) + ".",
+			Evidence: phrase.Capital(what) + ". Whether they are clients of this server is not known: " + droppoints.Strangers(s) + ".",
 			Advice:   "Where they come from is among the addresses that lose most, in the JSON. Scanners of ports are kept out as meant, and nothing is to be changed for them; clients are to ask where it listens, or to be let through.",
 		})
 	}

@@ -24,22 +24,22 @@ func (s *Symptoms) TurnsAway() bool {
 	return s.failOutside() > 0 || unanswered >= leftLeast && unansweredPart*unanswered >= ended
 }
 
-// FewUnanswered means that one or two were let in and had no answer, of few that ended: as a person who clicks away, or a long poll
+// SomeUnanswered means that one or two were let in and had no answer, of few that ended: as a person who clicks away, or a long poll
 // that its client ends.
-func (s *Symptoms) FewUnanswered() bool {
+func (s *Symptoms) SomeUnanswered() bool {
 	n, ended := s.Unanswered()
 	return n > 0 && n < leftLeast && unansweredPart*n >= ended
 }
 
-// failOutside are the clients that fail before they are let in, but for those of KeptOut, or that the server resets.
+// failOutside are the clients that fail before they are let in, but for those of Strangers, or that the server resets.
 func (s *Symptoms) failOutside() uint64 {
-	refused, lost := s.KeptOut()
+	refused, lost := s.Strangers()
 	return s.GaveUp() + s.StillTry() + s.stalledClients() + s.Refused() + s.ResetByServer() - refused - lost
 }
 
-// KeptOut are the clients that were refused, and those that nothing answered, where they are few beside those that get in: a
+// Strangers are the clients that were refused, and those that nothing answered, where they are few beside those that get in: a
 // scanner of ports is as likely one of these as a client, and what keeps it out may be meant to.
-func (s *Symptoms) KeptOut() (refused, lost uint64) {
+func (s *Symptoms) Strangers() (refused, lost uint64) {
 	if n := s.Refused(); !s.RefusedMany() {
 		refused = n
 	}
@@ -49,9 +49,9 @@ func (s *Symptoms) KeptOut() (refused, lost uint64) {
 	return refused, lost
 }
 
-// OnlyKeptOut means that there are some, and that nothing else waits for long.
-func (s *Symptoms) OnlyKeptOut() bool {
-	refused, lost := s.KeptOut()
+// OnlyStrangers means that there are some, and that nothing else waits for long.
+func (s *Symptoms) OnlyStrangers() bool {
+	refused, lost := s.Strangers()
 	return refused+lost > 0 && !s.RequestsStand() && !s.QueueWaitsLong()
 }
 

@@ -116,9 +116,9 @@ func LocalClients(s *symptoms.Symptoms) string {
 	return who
 }
 
-// KeptOut says how many clients did not get in, and where they asked, beside those that do; "" for none.
-func KeptOut(s *symptoms.Symptoms) string {
-	refused, lost := s.KeptOut()
+// Strangers says how many clients did not get in, and where they asked, beside those that do; "" for none.
+func Strangers(s *symptoms.Symptoms) string {
+	refused, lost := s.Strangers()
 	var parts []string
 	if refused > 0 {
 		what := phrase.Sprintf("%s %s refused", phrase.Count(refused, "client"), phrase.Verb(refused, "was", "were"))
