@@ -44,6 +44,7 @@ func TestDropCause(t *testing.T) {
 		"throttled by less than half, and it accepts":   {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)).do(acceptor(model.AcceptorAccepts)), model.CauseSlowAccept},
 		"throttled by half, and it accepts":             {calm, tomcat(200, 8192, 100).do(totals(0, 600*time.Millisecond, 0)).do(acceptor(model.AcceptorAccepts)), model.CauseCPUThrottled},
 		"throttled":                                     {calm, tomcat(200, 8192, 100).do(totals(0, 300*time.Millisecond, 0)), model.CauseCPUThrottled},
+		// Threads that wait for a CPU, of which the limit withholds nothing.
 		"the JVM's own threads wait for a CPU, 20 handlers do not": {calm, tomcat(200, 8192, 100).inService(20).do(noLimits).do(totals(0, 0, 600*time.Millisecond)), acceptQueue},
 		"threads wait for a CPU":                                   {calm, tomcat(200, 8192, 100).do(totals(0, 0, 1500*time.Millisecond)), model.CauseCPUSaturated},
 		"threads wait for a CPU, and the limit may be reached":     {calm, tomcat(200, 8192, 100).do(inDoubt).do(totals(0, 0, 1500*time.Millisecond)), acceptQueue},
