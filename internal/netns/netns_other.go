@@ -5,6 +5,7 @@ package netns
 import (
 	"net/netip"
 	"os"
+	"time"
 )
 
 // LocalAddresses answers ErrNotSupported.
@@ -60,3 +61,6 @@ func (f *Filter) Conntrack(map[string]uint64) error { return ErrNotSupported }
 
 // Rules answers ErrNotSupported.
 func (f *Filter) Rules(map[string]uint64, int) error { return ErrNotSupported }
+
+// RulesOnce answers ErrNotSupported.
+func (f *Filter) RulesOnce(map[string]uint64, time.Duration) error { return ErrNotSupported }
