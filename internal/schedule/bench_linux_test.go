@@ -133,7 +133,7 @@ func TestWorkPerScan(t *testing.T) {
 		mostReads       = 52  // 43 on a quiet machine; on a busy one the states of six threads; each file of /proc is one or two
 		mostWrites      = 4   // one for each of the three dumps, and the runtime's own
 		mostAllocations = 830 // 690 on a quiet machine
-		perListener     = 165 // allocations: its candidate, its snapshot, its verdict with its answer; 159 are seen, 98 were before each cause had its steps, and each one that is asked takes some
+		perListener     = 110 // allocations: its candidate, its snapshot, its verdict with its answer; 98 are seen, 159 were while the catalogue of causes was built for each
 		perThousand     = 25  // reads: 1,000 sockets are 0.4 MB
 	)
 	tests := map[string]struct {

@@ -5,6 +5,7 @@
 package causes
 
 import (
+	"sync"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
@@ -20,7 +21,9 @@ import (
 // First comes what keeps the process from running, and its poller, since every limit fills
 // behind that; then the limits, from those that keep it from accepting inwards to what its threads
 // wait for; last what is said of a full queue with nothing behind it.
-func Catalogue() []Cause {
+func Catalogue() []Cause { return catalogue() }
+
+var catalogue = sync.OnceValue(func() []Cause { //nolint:gochecknoglobals // built once, as each listener is judged by it, and only read
 	return []Cause{
 		listenerClosed(),
 		noListener(),
@@ -46,7 +49,7 @@ func Catalogue() []Cause {
 		slowAccept(),
 		acceptQueueFull(),
 	}
-}
+})
 
 // OfMoment names the cause that a moment shows, and what that rests on: accept_queue on
 // nothing where it shows none.
