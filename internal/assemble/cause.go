@@ -91,8 +91,7 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 	}
 	j, pending := w.judgement(d)
 	waits := w.now.Sub(d.Since) < causePatience && !w.final
-	weak := j.Weak && j.Turned == 0 && w.free()
-	if j.Strength == evidence.StrengthAcceptor && !weak || j.Strength == evidence.StrengthFiles || j.Strength == evidence.StrengthProcess {
+	if j.Strength == evidence.StrengthAcceptor || j.Strength == evidence.StrengthFiles || j.Strength == evidence.StrengthProcess {
 		return w.ofBurst(d, j.Cause, model.Evidence(j.Strength), waits)
 	}
 	if waits && (pending || !w.read(d.Since) && !w.stands(d.Since)) {
@@ -103,17 +102,6 @@ func (w *witness) cause(d losses.Drop) (c model.Cause, e model.Evidence, known b
 		return "", "", false
 	}
 	return w.ofBurst(d, c, e, waits)
-}
-
-// free reports whether connections are free around a drop, for certain, by each reading. An acceptor that sleeps as it does at
-// the limit of these, and as it does at a safepoint, which could not be read, shows no limit then.
-func (w *witness) free() bool {
-	l := w.listener
-	if l.Connections == nil || reading.ConnectionLimit(l) == reading.LimitUnknown || reading.UncertainLimit(l) || reading.Inexact(l) || reading.SlotsUncounted(l) {
-		return false
-	}
-	p := reading.Pair{Now: l, Before: w.before.Listener, T: w.t}
-	return !p.Either(p.AtConnectionLimit)
 }
 
 // ofBurst is the cause of a drop that c seems to be. Of a burst that is said to have come faster

@@ -263,18 +263,6 @@ func TestJudge(t *testing.T) {
 		{"calls not readable, for long", at(0, does(Asleep)), at(2*time.Second, does(Asleep)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"calls not readable, an empty queue", at(0, does(Asleep), func(r *Reading) { r.Queued.V = 0 }), at(2*time.Second, does(Asleep)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 
-		// A sleep at a safepoint that cannot be seen.
-		{"safepoints not readable, for long, and connections were free meanwhile", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(180, 100, 8192), model.CauseAcceptQueue, StrengthNone},
-		{"the same, most of them idle", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(180, 170, 8192), model.CauseAcceptQueue, StrengthNone},
-		{"the same, without a limit", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(180, 0, -1), model.CauseAcceptQueue, StrengthNone},
-		{"the same, counted long ago, when it slept", at(0, parked, noSafepoints), at(3*time.Second, parked, noSafepoints), Phases{Walked: true, Age: 2 * time.Second, SlotsInUse: 180, MaxConnections: Known(8192)}, model.CauseAcceptQueue, StrengthNone},
-		{"they were free before it slept", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{Walked: true, Age: 1200 * ms, SlotsInUse: 1, MaxConnections: Known(20)}, model.CauseMaxConnections, StrengthAcceptor},
-		{"they were free by an uncertain limit", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{Walked: true, Uncertain: true, SlotsInUse: 1, MaxConnections: Known(20)}, model.CauseMaxConnections, StrengthAcceptor},
-		{"they are taken", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(20, 0, 20), model.CauseMaxConnections, StrengthAcceptor},
-		{"they are taken, most of them idle", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(20, 19, 20), model.CauseKeepAliveIdle, StrengthAcceptor},
-		{"one may be under way, for long, and connections were free", at(0, parked), at(time.Second, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), walked(180, 0, 8192), model.CauseAcceptQueue, StrengthNone},
-		{"calls not readable, nor safepoints, for long, and connections were free", at(0, does(Asleep), noSafepoints), at(2*time.Second, does(Asleep), noSafepoints), walked(180, 0, 8192), model.CauseAcceptQueue, StrengthNone},
-
 		// Connections, and a burst.
 		{"takes connections", at(0), at(20 * ms), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{"takes connections, one reading", none, at(20 * ms), Phases{}, model.CauseAcceptQueue, StrengthNone},
@@ -312,18 +300,6 @@ func TestWeak(t *testing.T) {
 	require.Equal(t, []Missing{{SubjectSafepoints, "permission denied"}}, j.Missing)
 	require.False(t, judged(at(0, blind), at(time.Second, blind), Phases{}).Weak, "in accept it is held nowhere")
 	require.False(t, judged(at(0, parked), at(time.Second, parked), Phases{}).Weak)
-}
-
-// TestMayBeAtSafepoint: of an acceptor that sleeps as at a safepoint that cannot be seen, in front of free connections, it is not said
-// that it waits at their limit, and why nothing is known is said.
-func TestMayBeAtSafepoint(t *testing.T) {
-	j := judged(at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{Walked: true, SlotsInUse: 180, MaxConnections: Known(8192)})
-	require.Empty(t, j.Acceptor)
-	require.False(t, j.Weak)
-	require.False(t, j.Pending)
-	require.Equal(t, []Missing{{SubjectAcceptor, "it sleeps as at the limit of connections, and as at a safepoint, and connections are free"}}, j.Missing)
-	j = judged(at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), Phases{Walked: true, SlotsInUse: 20, MaxConnections: Known(20)})
-	require.Equal(t, model.AcceptorAtLimit, j.Acceptor)
 }
 
 func TestPending(t *testing.T) {

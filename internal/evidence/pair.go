@@ -42,12 +42,9 @@ func (m *Moment) AtLimit() bool {
 }
 
 // Room reports whether slots were free, for certain, at the nearest walk.
-func (m *Moment) Room() bool { return m.phases.Age <= roomAge && m.free() }
-
-// free: the walk found slots free, for certain, however old it is.
-func (m *Moment) free() bool {
+func (m *Moment) Room() bool {
 	p := m.phases
-	if !p.Walked || p.Partial || p.Uncertain || !p.MaxConnections.Known {
+	if !p.Walked || p.Partial || p.Uncertain || p.Age > roomAge || !p.MaxConnections.Known {
 		return false
 	}
 	limit, limited := p.limit()

@@ -29,14 +29,6 @@ func (m *Moment) AtLatch() bool {
 	return m.blind() || m.withoutSafepoint()
 }
 
-// MayBeAtSafepoint says that the sleep that AtLatch goes by is one at a safepoint, for all that is known: safepoints cannot be read, or
-// one may have been under way all the time, and when connections were counted in the midst of it, some were free. Nobody is
-// let in while it lasts, so that they still are. That connections are taken only as others end shows the limit without it.
-func (m *Moment) MayBeAtSafepoint() bool {
-	hidden := m.blind() || m.cur.Safepoint.V.Unclear && !m.sleptThrough()
-	return hidden && m.AtLatch() && m.free() && !m.cur.Began.Add(-m.phases.Age).Before(m.near.Ended) && !m.TurnsOver()
-}
-
 func (m *Moment) latchApart() time.Duration {
 	switch {
 	case m.cur.Acceptor.Activity == Asleep:
@@ -126,8 +118,6 @@ func (m *Moment) noAcceptor() bool {
 // acceptorState is what the two readings show of the acceptor alone.
 func (m *Moment) acceptorState() model.AcceptorState {
 	switch {
-	case m.MayBeAtSafepoint():
-		return ""
 	case m.AtLatch():
 		return model.AcceptorAtLimit
 	case m.Accepting() || m.AcceptsGoOn():
