@@ -100,6 +100,7 @@ func scenariosDownstream() []scenario {
 		both("M two pools of which each may be short", peers(database(3, unnamed), database(2, at("10.0.3.8:6379"))), threads, []string{possiblyPool}, nil),
 		both("M a pool beside a peer for which few threads wait", peers(database(3, unnamed), database(1, at("10.0.3.8:6379"))), pool, nil, []string{possiblyPool}),
 		both("M a slow cluster: each thread has a connection of its own", peers(database(7, at("10.0.3.1:9042")), database(7, at("10.0.3.2:9042")), database(6, at("10.0.3.3:9042"))), downstream, nil, nil),
+		both("M the same, and others wait at a peer with another port", peers(database(6, at("10.0.3.1:9042")), database(6, at("10.0.3.2:9042")), database(4, at("10.0.4.1:5432"))), downstream, nil, nil),
 		both("G2 each thread has a connection of its own", peers(database(20)), downstream, nil, []string{possiblyPeer}),
 		both("G2 never seen at rest", peers(database(20, notAtRest)), threads, []string{possiblyPeer}, nil),
 		both("G2 never seen at rest, but the threads are seen there", peers(database(20, notAtRest, func(p *model.Peer) { p.Workers = new(20) })), downstream, nil, nil),

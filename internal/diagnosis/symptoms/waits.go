@@ -93,9 +93,11 @@ func (s *Symptoms) waitsFor() waits {
 	if w.certain(d) {
 		w.Shown = c
 	}
-	if c == model.CauseConnectionPool {
-		w.doubt(s, d)
+	if c != model.CauseConnectionPool {
+		w.Cause, w.Against = w.Shown, Nothing
+		return w
 	}
+	w.doubt(s, d)
 	switch w.Against {
 	case Nothing:
 		w.Cause = w.Shown
