@@ -40,8 +40,8 @@ type Thresholds struct {
 	// a cause; RunDelay the average number of threads that waited for a CPU.
 	ThrottledFraction float64
 	RunDelay          float64
-	// NotRunningFraction is the part of the time for which a thread must have been kept from running at
-	// most, by safepoints and for want of a CPU, where what it left undone is its own.
+	// NotRunningFraction is the part that the CPU limit must have withheld for what a thread has not done to be
+	// possibly for want of it.
 	NotRunningFraction float64
 	// CPUOverrides is how much of it there must be to name the CPU although
 	// connections or threads are exhausted as well: the limit withheld half of
