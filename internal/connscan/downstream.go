@@ -1,6 +1,7 @@
 package connscan
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -38,6 +39,7 @@ type outgoingMemory struct {
 	scan      downstream.Scan
 	last      map[uint64]lastScan // by namespace
 	processes map[hostproc.ProcessKey]*process
+	latest    map[uint64]hostproc.ProcessKey // by namespace, whose descriptors were read last
 
 	room threads.Room // for the files of workers
 
@@ -74,7 +76,7 @@ func (o *outgoingMemory) process(key hostproc.ProcessKey) *process {
 }
 
 func newOutgoingMemory() outgoingMemory {
-	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), room: threads.Room{Files: maxOpenFiles}}
+	return outgoingMemory{last: make(map[uint64]lastScan), processes: make(map[hostproc.ProcessKey]*process), latest: make(map[uint64]hostproc.ProcessKey), room: threads.Room{Files: maxOpenFiles}}
 }
 
 // needsOutgoing reports whether the next walk is to take outgoing connections along.
@@ -135,17 +137,29 @@ func servedPorts(r *facts.Watchlist, netns uint64) map[uint16]bool {
 	return out
 }
 
-// holding reads the descriptors of the watched processes of a namespace.
+// holding reads the descriptors of the watched processes of a namespace, no more than mostDescriptors of all: the processes take
+// turns, and of whom it is not the turn the latest ones stand, which are not of this moment.
 func (s *Scanner) holding(r *facts.Watchlist, netns uint64, at time.Time) *ownedSockets {
 	out := &ownedSockets{fresh: true}
-	for key, e := range r.Owners() {
-		if e.ID.NetNS != netns {
-			continue
-		}
+	left := s.mostDescriptors
+	owners := r.Owners()
+	full := false
+	for _, key := range ownersFrom(r, netns, s.peers.latest[netns]) {
 		d := &s.peers.process(key).descriptors
-		out.fresh = d.refresh(s.proc, key.PID, at, s.now) && out.fresh
+		fresh := false
+		if !full && d.due(at) {
+			var read int
+			if read, fresh = d.refresh(s.proc, key.PID, at, s.now, left, s.mostDescriptors); fresh {
+				s.peers.latest[netns] = key
+			}
+			left -= read
+			full = !fresh || left <= 0
+		} else if d.at.IsZero() {
+			d.err = errOthersDescriptors
+		}
+		out.fresh = fresh && out.fresh
 		if d.err != nil {
-			out.users = append(out.users, e.Members[0].UID)
+			out.users = append(out.users, owners[key].Members[0].UID)
 		}
 		out.inodes = append(out.inodes, d.inodes...)
 	}
@@ -282,4 +296,5 @@ func (s *Scanner) retainProcesses(r *facts.Watchlist) {
 			delete(s.peers.last, netns)
 		}
 	}
+	maps.DeleteFunc(s.peers.latest, func(netns uint64, _ hostproc.ProcessKey) bool { return !r.Has(netns) })
 }

@@ -1,9 +1,7 @@
 package connscan
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -158,25 +156,6 @@ func (s *Scanner) busiest(r *facts.Watchlist, netns uint64, peers connections.Pe
 		}
 	}
 	return out, after
-}
-
-// ownersFrom are the owners of a namespace's listeners, beginning behind one of them.
-func ownersFrom(r *facts.Watchlist, netns uint64, after hostproc.ProcessKey) []hostproc.ProcessKey {
-	var out []hostproc.ProcessKey
-	for key, e := range r.Owners() {
-		if e.ID.NetNS == netns {
-			out = append(out, key)
-		}
-	}
-	order := func(a, b hostproc.ProcessKey) int {
-		return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.StartTime, b.StartTime))
-	}
-	slices.SortFunc(out, order)
-	at, found := slices.BinarySearchFunc(out, after, order)
-	if found {
-		at++
-	}
-	return append(out[at:len(out):len(out)], out[:at]...)
 }
 
 // hasWorkers reports whether a process of the namespace has others work for it, whose connections are not its own.

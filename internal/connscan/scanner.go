@@ -8,6 +8,7 @@
 package connscan
 
 import (
+	"maps"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/connections"
@@ -29,6 +30,8 @@ type Scanner struct {
 	figures connections.Figures
 	busy    map[uint64]lastSearch // by namespace
 	of      *facts.Watchlist      // all that is remembered is of it
+
+	mostDescriptors int // that one reading or search follows
 }
 
 // memory is what is remembered of a namespace's connections.
@@ -46,7 +49,7 @@ type memory struct {
 func New(proc hostproc.FS, store *facts.Store, now func() time.Time) *Scanner {
 	return &Scanner{
 		proc: proc, now: now, memories: make(map[uint64]*memory), peers: newOutgoingMemory(),
-		store: store, busy: make(map[uint64]lastSearch),
+		store: store, busy: make(map[uint64]lastSearch), mostDescriptors: hostproc.MostDescriptors,
 	}
 }
 
@@ -74,12 +77,8 @@ func (s *Scanner) Retain(r *facts.Watchlist) {
 			delete(s.memories, id)
 			continue
 		}
-		for listener := range t.closed {
-			if !live[listener] {
-				delete(t.closed, listener)
-				delete(t.queued, listener)
-			}
-		}
+		maps.DeleteFunc(t.closed, func(listener model.ListenerID, _ *leftBehind) bool { return !live[listener] })
+		maps.DeleteFunc(t.queued, func(listener model.ListenerID, _ uint32) bool { return !live[listener] })
 	}
 	for id := range s.busy {
 		if !r.Has(id) {

@@ -2,6 +2,7 @@ package connscan
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -19,6 +20,8 @@ const (
 	// mostSearched is how many processes one search reads the descriptors of: of the owners'
 	// names, and of others.
 	mostSearched, mostOthersSearched = 16, 256
+	// searchedPart is the part of what one search follows that one process may have.
+	searchedPart = 4
 )
 
 // strangers are connections on watched ports that a process holds which does not listen
@@ -29,6 +32,7 @@ type strangers struct {
 	suspects []uint32          // held by no owner at the latest reading of descriptors, ascending
 	searched time.Time
 	cost     time.Duration
+	latest   [2]int // by pass, the last process that was searched where not all were, else 0
 }
 
 type holder struct {
@@ -59,8 +63,9 @@ func (t *strangers) unheld(w *reading) (out []uint32) {
 
 // search looks for the processes that hold such connections, in the network namespace: those of the same name as
 // the owners, then others, of both those of the same users first. One that holds a listening socket, too,
-// is a worker of the same server. It reports whether it has found any.
-func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, at time.Time, unheld []uint32) (found bool) {
+// is a worker of the same server. No more than most descriptors are followed, and of a process a part of them; what was not reached
+// is the beginning of the next search. It reports whether it has found any.
+func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, at time.Time, unheld []uint32, most int) (found bool) {
 	t.searched = at
 	owners, names, users, home := make(map[int]bool), make(map[string]bool), make(map[uint32]bool), uint64(0)
 	for key, e := range r.Owners() {
@@ -79,16 +84,18 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 	if err != nil {
 		return false
 	}
-	pids = theirsFirst(proc, pids, users)
 	left := make(map[uint32]bool, len(unheld))
 	for _, inode := range unheld {
 		left[inode] = true
 	}
-	for _, pass := range []struct {
+	descriptors := most
+	for i, pass := range []struct {
 		named bool
 		most  int
 	}{{true, mostSearched}, {false, mostOthersSearched}} {
-		for _, pid := range pids {
+		order, latest := theirsFirst(proc, behind(pids, t.latest[i]), users), 0
+		t.latest[i] = 0
+		for _, pid := range order {
 			if len(left) == 0 {
 				return found
 			}
@@ -99,13 +106,27 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 			if net, err := proc.NetID(pid); err == nil && net != home || err != nil && !pass.named {
 				continue
 			}
-			if pass.most--; pass.most < 0 {
+			if pass.most--; pass.most < 0 || descriptors <= 0 {
+				t.latest[i] = latest
 				break
 			}
-			found = t.takeSocketsOf(proc, pid, stat.Comm, left, listening) || found
+			latest = pid
+			some, read := t.takeSocketsOf(proc, pid, stat.Comm, left, listening, min(descriptors, most/searchedPart))
+			descriptors -= read
+			found = some || found
 		}
 	}
 	return found
+}
+
+// behind are processes in order, beginning behind one of them.
+func behind(pids []int, latest int) []int {
+	slices.Sort(pids)
+	at, found := slices.BinarySearch(pids, latest)
+	if found {
+		at++
+	}
+	return slices.Concat(pids[at:], pids[:at])
 }
 
 // theirsFirst are the processes, those of some users in front: who else has many is not searched before the server that was there
@@ -122,23 +143,27 @@ func theirsFirst(proc hostproc.FS, pids []int, users map[uint32]bool) []int {
 	return append(theirs, others...)
 }
 
-// takeSocketsOf takes those that a process holds. Whose cannot be read is not known to be a stranger's.
-func (t *strangers) takeSocketsOf(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32) bool {
+// takeSocketsOf takes those that a process holds, and says how many descriptors it has followed. Whose cannot be read, or not all, is
+// not known to be a stranger's.
+func (t *strangers) takeSocketsOf(proc hostproc.FS, pid int, comm string, left map[uint32]bool, listening []uint32, most int) (some bool, read int) {
 	var inodes []uint32
 	listens := false
-	_ = proc.SocketInodes(pid, func(inode uint32) {
+	read, err := proc.SocketInodesOf(pid, most, func(inode uint32) {
 		listens = listens || has(listening, inode)
 		if left[inode] {
 			inodes = append(inodes, inode)
 		}
 	})
+	if errors.Is(err, hostproc.ErrManyDescriptors) {
+		return false, read
+	}
 	for _, inode := range inodes {
 		delete(left, inode)
 		if !listens && len(t.of) < mostStrangers {
 			t.of[inode] = holder{pid, comm}
 		}
 	}
-	return !listens && len(inodes) > 0
+	return !listens && len(inodes) > 0, read
 }
 
 // retain forgets those that have closed.
@@ -162,7 +187,7 @@ func (t *strangers) settle(s *Scanner, r *facts.Watchlist, netns uint64, w *read
 		return false
 	}
 	t.cost, _ = cputime.Of(func() error {
-		found = t.search(s.proc, r, netns, w.at, unheld)
+		found = t.search(s.proc, r, netns, w.at, unheld, s.mostDescriptors)
 		return nil
 	})
 	return found

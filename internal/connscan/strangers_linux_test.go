@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tcpdiag/tcpdiag/internal/facts"
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/owner"
 	"github.com/tcpdiag/tcpdiag/internal/sockdiag"
@@ -66,6 +67,6 @@ func TestPredecessorBesideProcessesOfItsName(t *testing.T) {
 	}}}}
 	w.Index()
 	s := strangers{of: make(map[uint32]holder)}
-	require.True(t, s.search(hostfs.Real(t), w, 1, time.Now(), []uint32{uint32(stat.Ino)}), fmt.Sprint(s.of))
+	require.True(t, s.search(hostfs.Real(t), w, 1, time.Now(), []uint32{uint32(stat.Ino)}, hostproc.MostDescriptors), fmt.Sprint(s.of))
 	require.Equal(t, holder{pid, "before"}, s.of[uint32(stat.Ino)])
 }

@@ -25,7 +25,18 @@ var (
 	// ErrMalformed says that a file of the kernel or the JVM does not have the
 	// form its reader knows.
 	ErrMalformed = procfile.ErrMalformed
+	// ErrManyDescriptors says that a process has more descriptors than are followed.
+	ErrManyDescriptors = fmt.Errorf("more than %d open files, which are not all looked at", MostDescriptors)
+	// ErrManyThreads says the same of its threads.
+	ErrManyThreads = fmt.Errorf("more than %d threads, which are not all looked at", MostThreads)
 )
+
+// MostThreads is of how many threads of a process a file is read for one answer, the first of them: each takes some microseconds.
+const MostThreads = 1 << 15
+
+// MostDescriptors is how many descriptors of a process, or of several for one answer, are followed: each takes a
+// microsecond and a half, and whoever is in a container may often open a million.
+const MostDescriptors = 1 << 17
 
 // Wrap makes err a path that is read once: "hostproc: fd of pid 42: …".
 func (fs FS) Wrap(pid int, what string, err error) error {

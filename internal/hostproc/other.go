@@ -16,6 +16,9 @@ func (fs FS) ThreadNames(int, func(tid int, comm string)) error { return ErrNotS
 // SocketInodes is for Linux only.
 func (fs FS) SocketInodes(int, func(inode uint32)) error { return ErrNotSupported }
 
+// SocketInodesOf is for Linux only.
+func (fs FS) SocketInodesOf(int, int, func(inode uint32)) (int, error) { return 0, ErrNotSupported }
+
 // SocketFiles is for Linux only.
 func (fs FS) SocketFiles(int, int, int, func(fd int, inode uint32) bool) (int, error) {
 	return 0, ErrNotSupported

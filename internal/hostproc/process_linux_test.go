@@ -150,6 +150,18 @@ func TestZombieIsGone(t *testing.T) {
 	require.Empty(t, args)
 }
 
+// TestThreadsAreBounded: a process of which not all threads are read is not taken for one that has no more.
+func TestThreadsAreBounded(t *testing.T) {
+	c := proctest.Start(t, "threads", "a,b,c,d")
+	seen := 0
+	read := func(int, []byte) error { seen++; return nil }
+	require.NoError(t, realProc(t).eachTaskOf(c.PID(), 1000, "/comm", read))
+	require.Greater(t, seen, 4)
+	seen = 0
+	require.ErrorIs(t, realProc(t).eachTaskOf(c.PID(), 3, "/comm", read), ErrManyThreads)
+	require.Equal(t, 3, seen)
+}
+
 func TestDiesMeanwhile(t *testing.T) {
 	fs := realProc(t)
 	t.Run("threads", func(t *testing.T) {

@@ -13,12 +13,22 @@ import (
 
 // SocketInodes calls fn with the inode of each socket descriptor of the
 // process, in the order of descriptors; a duplicated descriptor comes twice.
+// Of one that has more than MostDescriptors it is ErrManyDescriptors, after these.
 func (fs FS) SocketInodes(pid int, fn func(inode uint32)) error {
-	_, err := fs.SocketFiles(pid, 0, 0, func(_ int, inode uint32) bool {
+	_, err := fs.SocketInodesOf(pid, MostDescriptors, fn)
+	return err
+}
+
+// SocketInodesOf is SocketInodes with another bound. It returns how many descriptors it has followed.
+func (fs FS) SocketInodesOf(pid, most int, fn func(inode uint32)) (read int, err error) {
+	read, next, err := fs.socketFiles(pid, 0, most, func(_ int, inode uint32) bool {
 		fn(inode)
 		return true
 	})
-	return err
+	if err == nil && next > 0 {
+		err = fs.Wrap(pid, "fd", ErrManyDescriptors)
+	}
+	return read, err
 }
 
 // errStop ends a listing early.
@@ -32,14 +42,19 @@ var errStop = errors.New("stop")
 // another group may list the folder, which is its own by mode, but not follow
 // the links (ptrace_may_access).
 func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (next int, err error) {
+	_, next, err = fs.socketFiles(pid, from, limit, fn)
+	return next, err
+}
+
+// socketFiles says how many were read, too.
+func (fs FS) socketFiles(pid, from, limit int, fn func(fd int, inode uint32) bool) (read, next int, err error) {
 	dir, err := procfile.OpenFolder(fs.Path(pid, "fd"))
 	if err != nil {
-		return 0, fs.Wrap(pid, "fd", err)
+		return 0, 0, fs.Wrap(pid, "fd", err)
 	}
 	defer func() { _ = unix.Close(dir) }()
 	var link [64]byte
 	name := make([]byte, 0, 20)
-	read := 0
 	err = eachDescriptor(dir, from, func(fd int) error {
 		if limit > 0 && read == limit {
 			next = fd
@@ -62,7 +77,7 @@ func (fs FS) SocketFiles(pid, from, limit int, fn func(fd int, inode uint32) boo
 	case err == nil && read == 0 && fs.exited(pid):
 		err = unix.ESRCH
 	}
-	return next, fs.Wrap(pid, "fd", err)
+	return read, next, fs.Wrap(pid, "fd", err)
 }
 
 // gap is how many descriptors are listed at a time, behind one that is free.

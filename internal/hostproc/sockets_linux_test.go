@@ -23,6 +23,24 @@ func TestSocketInodes(t *testing.T) {
 	require.Subset(t, got, c.Lines)
 }
 
+// TestSocketInodesAreBounded: a process of which not all is followed is not taken for one that has no more.
+func TestSocketInodesAreBounded(t *testing.T) {
+	c := proctest.Start(t, "sockets", "300")
+	for most, bounded := range map[int]bool{100: true, 1000: false} {
+		seen := 0
+		read, err := realProc(t).SocketInodesOf(c.PID(), most, func(uint32) { seen++ })
+		if bounded {
+			require.ErrorIs(t, err, ErrManyDescriptors)
+			require.Equal(t, most, read)
+			require.LessOrEqual(t, seen, most)
+			continue
+		}
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, read, 300)
+		require.Equal(t, 300, seen)
+	}
+}
+
 // TestSocketFiles: the descriptors above the first portion are not read twice.
 func TestSocketFiles(t *testing.T) {
 	const first = 100

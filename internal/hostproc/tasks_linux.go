@@ -27,8 +27,12 @@ func (fs FS) ThreadNames(pid int, fn func(tid int, comm string)) error {
 	return fs.Wrap(pid, "thread names", err)
 }
 
-// EachTask reads one small file of every thread.
+// EachTask reads one small file of every thread. Of a process that has more than MostThreads it is ErrManyThreads, after these.
 func (fs FS) EachTask(pid int, file string, fn func(tid int, data []byte) error) error {
+	return fs.eachTaskOf(pid, MostThreads, file, fn)
+}
+
+func (fs FS) eachTaskOf(pid, most int, file string, fn func(tid int, data []byte) error) error {
 	dir, err := procfile.OpenFolder(fs.Path(pid, "task"))
 	if err != nil {
 		return err
@@ -36,8 +40,11 @@ func (fs FS) EachTask(pid int, file string, fn func(tid int, data []byte) error)
 	defer func() { _ = unix.Close(dir) }()
 	var small [128]byte
 	name := make([]byte, 0, 32)
-	read := false
+	read, number := false, 0
 	err = procfile.EachNumber(dir, make([]byte, 8<<10), func(tid int) error {
+		if number++; number > most {
+			return ErrManyThreads
+		}
 		name = append(strconv.AppendInt(name[:0], int64(tid), 10), file...)
 		data, err := procfile.ReadAt(dir, string(name), small[:])
 		if procfile.Ended(err) {

@@ -20,6 +20,8 @@ const (
 	elsewhereEvery = 10 * time.Second
 	// mostElsewhere is of how many servers of other namespaces a note speaks.
 	mostElsewhere = 3
+	// elsewherePart is the part of all that is followed that one process of other namespaces may have.
+	elsewherePart = 8
 	// javaComm is the name of a JVM's main thread.
 	javaComm = "java"
 )
@@ -45,8 +47,9 @@ func (e *elsewhere) search(r *listing) {
 	e.at = r.At
 	e.cost, _ = cputime.Of(func() error {
 		e.found = nil
+		left := hostproc.MostDescriptors
 		for _, pids := range strangers(r.Sources.Proc) {
-			e.found = append(e.found, listenersOf(r.Sources.Proc, pids)...)
+			e.found = append(e.found, listenersOf(r.Sources.Proc, pids, &left)...)
 		}
 		return nil
 	})
@@ -70,8 +73,9 @@ func strangers(proc hostproc.FS) map[uint64][]int {
 	return out
 }
 
-// listenersOf are the ports of a namespace with the processes that hold them.
-func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
+// listenersOf are the ports of a namespace with the processes that hold them. left is how many descriptors may still be followed,
+// of a process a part: the holders of the rest are not known.
+func listenersOf(proc hostproc.FS, pids []int, left *int) (out []model.Elsewhere) {
 	ports := make(map[uint32]uint16)
 	for _, pid := range pids {
 		if netstat.Listening(proc, pid, func(port uint16, inode uint32) { ports[inode] = port }) == nil {
@@ -84,11 +88,14 @@ func listenersOf(proc hostproc.FS, pids []int) (out []model.Elsewhere) {
 		if len(holders) == len(ports) {
 			break
 		}
-		_ = proc.SocketInodes(pid, func(inode uint32) {
-			if port, ok := ports[inode]; ok && holders[port] == 0 {
-				holders[port] = pid
-			}
-		})
+		if *left > 0 {
+			read, _ := proc.SocketInodesOf(pid, min(*left, hostproc.MostDescriptors/elsewherePart), func(inode uint32) {
+				if port, ok := ports[inode]; ok && holders[port] == 0 {
+					holders[port] = pid
+				}
+			})
+			*left -= read
+		}
 		if s, err := proc.Process(pid); err == nil && s.Comm == javaComm && java == 0 {
 			java = pid
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/tcpdiag/tcpdiag/internal/hostproc"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 	"github.com/tcpdiag/tcpdiag/internal/test/hostfs"
 	"github.com/tcpdiag/tcpdiag/internal/test/nettest"
@@ -29,7 +30,7 @@ func TestListenersElsewhere(t *testing.T) {
 			}
 			return there != nil
 		}, time.Minute, 20*time.Millisecond)
-		require.Equal(t, []model.Elsewhere{{Port: l.Addr.Port(), PID: sleep.Process.Pid}}, listenersOf(proc, there))
+		require.Equal(t, []model.Elsewhere{{Port: l.Addr.Port(), PID: sleep.Process.Pid}}, listenersOf(proc, there, new(hostproc.MostDescriptors)))
 	})
 }
 
@@ -48,5 +49,5 @@ func TestNamesElsewhere(t *testing.T) {
 	t.Cleanup(func() { _ = python.Process.Kill(); _ = python.Wait() })
 	_, err = out.Read(make([]byte, 8))
 	require.NoError(t, err)
-	require.Equal(t, []model.Elsewhere{{Port: 8080, PID: python.Process.Pid, Comm: `a\x1b[2J\u202eb`}}, listenersOf(proc, []int{python.Process.Pid}))
+	require.Equal(t, []model.Elsewhere{{Port: 8080, PID: python.Process.Pid, Comm: `a\x1b[2J\u202eb`}}, listenersOf(proc, []int{python.Process.Pid}, new(hostproc.MostDescriptors)))
 }
