@@ -29,17 +29,53 @@ func TestTurnedAwayInTheTrouble(t *testing.T) {
 	f.look(time.Minute, listener("[::]:8080"))
 	gaveUp(3) // before
 	f.look(time.Minute, listener("[::]:8080"))
+	f.now = f.now.Add(model.RecentFor)
+	f.look(time.Minute, listener("[::]:8080"))
 	first := f.now.Add(time.Millisecond)
 	require.Zero(t, *trouble(first, first))
 	gaveUp(43)
 	require.EqualValues(t, 40, *trouble(first, first))
+	f.now = f.now.Add(model.RecentFor)
 	second := f.now.Add(time.Millisecond)
 	require.EqualValues(t, 40, *trouble(first, second))
 	gaveUp(50)
 	require.EqualValues(t, 47, *trouble(first, second))
 	require.EqualValues(t, 7, *trouble(second, second), "the first ended too long ago")
 	require.Nil(t, trouble(second.Add(-time.Hour), second), "it began before the handshakes were followed")
-	require.EqualValues(t, 50, *f.look(time.Minute, listener("[::]:8080")).Listeners[0].Recent.ClientsTurnedAway, "by what was decided")
+	require.EqualValues(t, 7, *f.look(time.Minute, listener("[::]:8080")).Listeners[0].Recent.ClientsTurnedAway, "by what was decided")
+}
+
+// A trouble begins with who is turned away first, be it before the first packet is dropped: their number never goes back.
+func TestTurnedAwayBeforeTheFirstDrop(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	recent := func(gaveUp uint64, r *model.Recent) *model.Recent {
+		f.report.Endpoints = []outcome.Endpoint{endpoint("10.0.0.1:8080", map[outcome.Outcome]uint64{outcome.GaveUp: gaveUp})}
+		l := listener("[::]:8080")
+		l.Recent = r
+		return f.look(time.Minute, l).Listeners[0].Recent
+	}
+	recent(7, nil)
+	f.now = f.now.Add(model.RecentFor)
+	recent(7, nil)
+	began := recent(307, nil).Began
+	require.Equal(t, f.now, began)
+	f.now = f.now.Add(5 * time.Minute)
+	require.EqualValues(t, 500, *recent(507, nil).ClientsTurnedAway)
+	drops := f.now.Add(time.Millisecond)
+	dropped := &model.Recent{Began: drops, Latest: drops, Ended: drops, Packets: 100, Cause: model.CauseMaxThreads}
+	r := recent(507, dropped)
+	require.EqualValues(t, 500, *r.ClientsTurnedAway)
+	require.Equal(t, began, r.Began)
+	require.Equal(t, drops, r.Ended)
+	require.EqualValues(t, 100, r.Packets)
+	require.Equal(t, drops, dropped.Began, "it is somebody else's")
+	f.now = f.now.Add(10 * time.Minute)
+	require.EqualValues(t, 502, *recent(509, dropped).ClientsTurnedAway)
+	f.now = f.now.Add(10 * time.Minute)
+	require.EqualValues(t, 502, *recent(509, nil).ClientsTurnedAway, "no packet was dropped for a quarter of an hour")
+	f.now = f.now.Add(10 * time.Minute)
+	drops = f.now.Add(time.Millisecond)
+	require.Zero(t, *recent(509, &model.Recent{Began: drops, Latest: drops, Ended: drops, Packets: 1}).ClientsTurnedAway, "another one")
 }
 
 // What is lost lately has the clients of that time.

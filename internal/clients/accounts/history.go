@@ -91,10 +91,15 @@ func (h *history) see(a *Account, now time.Time) {
 	if h.turnedAway(a, before) == 0 {
 		return
 	}
-	if w.last.IsZero() || now.Sub(w.last) > model.RecentFor {
+	if !h.lately(now) {
 		w.trouble, w.cause = trouble{now, before}, model.CauseNone
 	}
 	w.last, w.proxies = now, len(a.Latest.Proxies)
+}
+
+// lately reports whether somebody was turned away within the time of a trouble that is remembered.
+func (h *history) lately(now time.Time) bool {
+	return !h.away.last.IsZero() && now.Sub(h.away.last) <= model.RecentFor
 }
 
 // turnedAway is how many there were since then. Where the server's first byte is no answer
@@ -111,7 +116,7 @@ func (h *history) turnedAway(a *Account, since model.ClientTotals) uint64 {
 // recentAway is the trouble of clients of which no packet was dropped; nil where there is none.
 func (h *history) recentAway(a *Account, now time.Time) *model.Recent {
 	w := &h.away
-	if w.last.IsZero() || now.Sub(w.last) > model.RecentFor {
+	if !h.lately(now) {
 		return nil
 	}
 	return &model.Recent{
@@ -133,11 +138,14 @@ func (h *history) recent(a *Account, r *model.Recent, now, opened time.Time) *mo
 		recents = append(recents, trouble{r.Latest, a.totalsBefore(r.Latest)})
 	}
 	h.recents = recents
-	if !recents[0].began.Equal(r.Began) || opened.After(r.Began) {
+	out, first := *r, recents[0]
+	if h.lately(now) && h.away.began.Before(r.Began) { // who was turned away before the first packet was dropped is of the same trouble
+		out.Began, first = h.away.began, h.away.trouble
+	}
+	if !first.began.Equal(out.Began) || opened.After(out.Began) {
 		return r
 	}
-	out := *r
-	out.ClientsTurnedAway, out.Proxies = new(h.turnedAway(a, recents[0].before)), h.away.proxies
+	out.ClientsTurnedAway, out.Proxies = new(h.turnedAway(a, first.before)), h.away.proxies
 	if h.away.last.After(out.Ended) { // its packets came before
 		out.Ended = h.away.last
 	}
