@@ -60,7 +60,7 @@ func (p *namespace) count(v *facts.View) {
 	if report == nil {
 		return
 	}
-	p.report, p.lost = nil, report.Lost
+	p.report = nil
 	p.conservation.check(&report.Report, report.alone, p.opened, v.Time)
 	for _, a := range p.accounts {
 		a.Latest = model.Clients{}
@@ -73,7 +73,7 @@ func (p *namespace) count(v *facts.View) {
 			last[e.Addr] = highest(totals(e), p.last[e.Addr])
 		}
 	}
-	p.last = last
+	p.last, p.lost = last, report.Lost
 	p.forget(v)
 	for _, a := range p.accounts {
 		a.Remember(v.Time, v.Interval(), p.lost)
@@ -152,7 +152,7 @@ func (p *namespace) account(of netip.AddrPort) *account {
 	a := p.accounts[of]
 	if a == nil {
 		a = &account{}
-		a.Totals.Delays.Bounds = outcome.DelayBounds()
+		a.Before, a.Totals.Delays.Bounds = p.lost, outcome.DelayBounds()
 		p.accounts[of] = a
 	}
 	return a

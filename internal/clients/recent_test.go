@@ -99,6 +99,24 @@ func TestClientsOfTheLastSeconds(t *testing.T) {
 	}
 }
 
+// What the tap lost before a listener was there is not the listener's: what it has lost since is.
+func TestPacketsLostBeforeTheListener(t *testing.T) {
+	f := newFake(t, clients.Auto)
+	lost := func(all uint64, l model.Listener) uint64 {
+		f.report.Lost = all
+		return f.look(time.Minute, l).Listeners[0].Losses.Clients.PacketsLost
+	}
+	require.EqualValues(t, 5, lost(5, listener("10.0.0.1:8080")), "it was there when they were lost")
+	require.EqualValues(t, 100_000, lost(100_000, listener("10.0.0.1:8080")))
+	f.now = f.now.Add(time.Hour)
+	lost(100_000, listener("10.0.0.1:8080"))
+	require.Zero(t, lost(100_000, listener("10.0.0.2:8080")))
+	require.EqualValues(t, 7, lost(100_007, listener("10.0.0.2:8080")))
+	require.EqualValues(t, 10, lost(100_010, listener("10.0.0.2:8080")))
+	f.now = f.now.Add(time.Minute)
+	require.EqualValues(t, 10, lost(100_020, listener("10.0.0.2:8080")))
+}
+
 // Who was let in and got no answer was turned away without a packet that was dropped.
 func TestTurnedAwayWithoutADrop(t *testing.T) {
 	f := newFake(t, clients.Auto)

@@ -54,6 +54,7 @@ type Account struct {
 	RefusedAt netip.AddrPort // where the latest of the refused asked; of a port's account
 	Refused   time.Time      // when that was counted
 	Since     time.Time      // when its listener was first seen; zero if it was there before
+	Before    uint64         // packets of its namespace that were lost before there was this account
 	Totals    model.ClientTotals
 	Waits     model.Waits // since the latest of Past
 	Past      []Mark      // of the interval of a snapshot: when the totals had changed
@@ -102,6 +103,8 @@ func (a *Account) clients(n *Namespace, now time.Time, interval time.Duration, p
 		out.ClientTotals = a.Totals.Sub(past[0].Totals)
 		out.PacketsLost -= past[0].Lost
 		past = past[1:]
+	} else {
+		out.PacketsLost -= a.Before
 	}
 	for _, m := range past {
 		out.Waits = out.Waits.And(m.Waits)
