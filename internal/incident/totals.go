@@ -27,19 +27,23 @@ func newTotals(before map[Key]recording.Counted, key Key, refused uint64) totals
 }
 
 // add takes what a listener of the port has counted by now.
-func (t *totals) add(key Key, now recording.Counted, refused uint64) {
+func (t *totals) add(key Key, now recording.Counted) {
 	more := recording.Since(new(t.seen[key].Until(&now)), &now)
 	t.seen[key] = now
-	if n := refused - min(refused, t.refused); n > 0 {
+	t.sum = t.sum.Plus(&more)
+}
+
+// refuse takes how many the port has refused by now, attributed to this incident, or to another of the port.
+func (t *totals) refuse(now uint64, attributed bool) {
+	if n := now - min(now, t.refused); attributed && n > 0 {
 		clients := model.ClientTotals{Begun: n}
 		clients.Outcomes[model.ClientRefused] = n
-		if more.Clients != nil {
-			clients = clients.Add(*more.Clients)
+		if t.sum.Clients != nil {
+			clients = clients.Add(*t.sum.Clients)
 		}
-		more.Clients = &clients
+		t.sum.Clients = &clients
 	}
-	t.refused = refused
-	t.sum = t.sum.Plus(&more)
+	t.refused = now
 }
 
 // minSeen are remembered at least, without being asked whether somebody keeps their totals.
@@ -66,13 +70,13 @@ func (t *totals) forget(s *model.Snapshot) {
 	t.seen = remaining
 }
 
-// refusedAt is how many clients an expected port has refused, 0 where nobody counts them.
-func refusedAt(s *model.Snapshot, netns uint64, port uint16) uint64 {
+// refusedAt is how many clients an expected port has refused, where somebody counts them.
+func refusedAt(s *model.Snapshot, netns uint64, port uint16) (n uint64, known bool) {
 	i := slices.IndexFunc(s.Targets, func(t model.Target) bool { return t.NetNS == netns && t.Port == port })
 	if i < 0 || s.Targets[i].Refused == nil {
-		return 0
+		return 0, false
 	}
-	return *s.Targets[i].Refused
+	return *s.Targets[i].Refused, true
 }
 
 // portKey is the key of a port, whoever listens there.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,7 +62,7 @@ func TestCountedBeforeItClosed(t *testing.T) {
 	now := before
 	now.Begun++
 	now.Outcomes[model.ClientReset]++
-	sum.add(Key{id, 8080}, counted(&model.Totals{Clients: &now}), 0)
+	sum.add(Key{id, 8080}, counted(&model.Totals{Clients: &now}))
 	require.Equal(t, uint64(1), sum.sum.Clients.Begun)
 	require.Equal(t, uint64(1), sum.sum.Clients.TurnedAway())
 }
@@ -74,7 +75,7 @@ func TestTotalsThatBeginAgain(t *testing.T) {
 	key := Key{Port: 8080}
 	sum := newTotals(map[Key]recording.Counted{key: drops(100)}, key, 0)
 	for _, n := range []uint64{110, 130, 5, 7} {
-		sum.add(key, drops(n), 0)
+		sum.add(key, drops(n))
 	}
 	require.Equal(t, uint64(137), sum.sum.Packets())
 }
@@ -92,7 +93,7 @@ func TestClientsThatBeginAgain(t *testing.T) {
 	unknown := counted(1002, 0)
 	unknown.Clients = nil
 	for _, c := range []recording.Counted{counted(1001, 510), unknown, counted(1003, 2), counted(1004, 1)} {
-		sum.add(key, c, 0)
+		sum.add(key, c)
 	}
 	require.Equal(t, uint64(1004), sum.sum.Packets())
 	require.Equal(t, uint64(1004), sum.sum.AbandonedRequests)
@@ -138,4 +139,27 @@ func TestTotalsByChurn(t *testing.T) {
 		require.Len(t, tracker.cases, 1)
 		require.LessOrEqual(t, len(tracker.cases[0].totals.seen), minSeen+101)
 	}
+}
+
+// Who is refused at a port on which two listen is counted in one of their incidents.
+func TestRefusedOfTwoListeners(t *testing.T) {
+	tracker := &tracker{history: NewHistory()}
+	at := time.Now()
+	look := func(refused uint64, addrs ...string) {
+		at = at.Add(time.Second)
+		s := &model.Snapshot{Time: at, Targets: []model.Target{{Port: 8080, NetNS: 7, Up: true, Refused: new(refused)}}}
+		for _, addr := range addrs {
+			l := model.Listener{ID: model.ListenerID{NetNS: 7, Address: netip.MustParseAddrPort(addr)}, Port: 8080}
+			l.Verdict.Status = model.StatusLosing
+			s.Listeners = append(s.Listeners, l)
+		}
+		tracker.observe(s, unwritten{})
+	}
+	look(3)
+	look(5, "10.0.0.5:8080", "127.0.0.1:8080")
+	look(20, "127.0.0.1:8080")
+	look(39, "10.0.0.5:8080", "127.0.0.1:8080")
+	require.Len(t, tracker.cases, 2)
+	require.Equal(t, uint64(36), tracker.cases[0].totals.sum.Clients.Outcomes[model.ClientRefused])
+	require.Nil(t, tracker.cases[1].totals.sum.Clients)
 }

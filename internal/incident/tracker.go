@@ -137,7 +137,9 @@ func (t *tracker) count(s *model.Snapshot) {
 		}
 	}
 	for _, target := range s.Targets {
-		refused[portKey(target.NetNS, target.Port)] = refusedAt(s, target.NetNS, target.Port)
+		if target.Refused != nil {
+			refused[portKey(target.NetNS, target.Port)] = *target.Refused
+		}
 	}
 	t.refused = refused
 }
@@ -167,6 +169,12 @@ func (t *tracker) has(key Key) bool {
 	return false
 }
 
+// first reports whether no incident of the same port began before: of two listeners on it nobody knows whose the refused are.
+func (t *tracker) first(c *open) bool {
+	i := slices.IndexFunc(t.cases, func(other *open) bool { return other.netns == c.netns && other.port == c.port })
+	return i < 0 || t.cases[i] == c
+}
+
 func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 	c := &open{key: KeyOf(l), owner: shares.OwnerOf(l), netns: l.ID.NetNS, port: l.Port, began: s.Time}
 	c.totals = newTotals(t.before, c.key, t.refused[portKey(c.netns, c.port)])
@@ -182,9 +190,12 @@ func (t *tracker) open(s *model.Snapshot, l *model.Listener, to recordings) {
 
 // step records what there is, and reports whether the incident has ended.
 func (t *tracker) step(c *open, s *model.Snapshot, l *model.Listener, to recordings) (ended bool) {
+	if n, known := refusedAt(s, c.netns, c.port); known {
+		c.totals.refuse(n, t.first(c))
+	}
 	if l != nil {
 		c.key = KeyOf(l)
-		c.totals.add(c.key, counted(&l.Totals), refusedAt(s, c.netns, c.port))
+		c.totals.add(c.key, counted(&l.Totals))
 		c.totals.forget(s)
 	}
 	c.absent = l == nil

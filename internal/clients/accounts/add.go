@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -70,6 +71,7 @@ func (d *draft) listener(l *model.Listener) {
 	}
 	h := d.next.history(l.ID.NetNS, addr)
 	if l.Listening() {
+		h.beside = h.beside || besides(d.Snapshot, l)
 		l.Totals.Clients = new(a.Totals)
 		h.spoken(l.Connector, d.Time)
 		l.Totals.Clients.Answers = h.answers(a.Totals.Answers, l.Connector)
@@ -82,7 +84,7 @@ func (d *draft) listener(l *model.Listener) {
 	within := func(span time.Duration) *model.Clients {
 		c := a.clients(n, d.Time, span, h.plain)
 		c.Answers, c.AfterDrops = h.answers(c.Answers, l.Connector), afterDrops
-		if l.Listening() && alone(d.Snapshot, l) { // it was down within the interval
+		if l.Listening() && d.alone(l, port) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(n, d.Time, span, false).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
 				c.RefusedAt, c.RefusedBefore = port.RefusedAt, !a.Since.IsZero() && port.Refused.Before(a.Since.Add(decidedIn))
@@ -147,13 +149,29 @@ func answersOf(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
 	return model.ClientAnswers{Why: why}
 }
 
-// alone reports whether nothing else of its namespace listens on the port.
-func alone(s *model.Snapshot, l *model.Listener) bool {
-	n := 0
-	for i := range s.Listeners {
-		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
-			n++
-		}
+// besides reports whether something else of its namespace listens on the port.
+func besides(s *model.Snapshot, l *model.Listener) bool {
+	return slices.ContainsFunc(s.Listeners, func(other model.Listener) bool {
+		return other.ID != l.ID && other.Port == l.Port && other.ID.NetNS == l.ID.NetNS
+	})
+}
+
+// alone reports whether who is refused at the port is the listener's: nothing else listens there, and none that did so beside it,
+// and is closed for the moment, would have had them.
+func (d *draft) alone(l *model.Listener, port *Account) bool {
+	if besides(d.Snapshot, l) {
+		return false
 	}
-	return n == 1
+	if !d.next.history(l.ID.NetNS, l.ID.Address).beside {
+		return true
+	}
+	return !slices.ContainsFunc(d.Retired, func(r model.RetainedTotals) bool {
+		return r.ID.NetNS == l.ID.NetNS && r.ID.Address != l.ID.Address && r.ID.Address.Port() == l.Port &&
+			d.next.history(r.ID.NetNS, r.ID.Address).beside && covers(r.ID.Address.Addr(), port.RefusedAt.Addr())
+	})
+}
+
+// covers reports whether a listener at an address has the clients that ask at another, which is zero where it is not known.
+func covers(addr, asked netip.Addr) bool {
+	return !asked.IsValid() || addr == asked || addr.IsUnspecified() && (addr.Is6() || asked.Is4())
 }

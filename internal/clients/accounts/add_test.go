@@ -82,3 +82,33 @@ func TestAnswersWhileTheServerIsNotKnownYet(t *testing.T) {
 	require.False(t, look(&model.Connector{Protocol: "https-jsse-nio", TLS: true}).Totals.Clients.Answers.Known)
 	require.False(t, look(nil).Totals.Clients.Answers.Known)
 }
+
+// Of two listeners on one port nobody knows whose the refused are: while one of them is restarted, its clients are not the other's.
+func TestRefusedOfTheOtherListener(t *testing.T) {
+	one, other := netip.MustParseAddrPort("10.0.0.5:8080"), netip.MustParseAddrPort("127.0.0.1:8080")
+	now := time.Unix(1_700_000_000, 0)
+	port := &Account{RefusedAt: one}
+	c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{one: {}, other: {}, Port(8080): port}}}}
+	var state *State
+	refused := func(closed netip.AddrPort, listening ...netip.AddrPort) uint64 { // of the last
+		now = now.Add(time.Second)
+		s := &model.Snapshot{Time: now, Interval: time.Minute}
+		for _, at := range listening {
+			s.Listeners = append(s.Listeners, model.Listener{ID: model.ListenerID{NetNS: 1, Address: at}, Port: 8080, Losses: &model.Losses{}})
+		}
+		if closed.IsValid() {
+			s.Retired = []model.RetainedTotals{{ID: model.ListenerID{NetNS: 1, Address: closed}}}
+		}
+		state = Add(state, c, s)
+		return s.Listeners[len(listening)-1].Losses.Clients.Outcomes[model.ClientRefused]
+	}
+	port.Totals.Outcomes[model.ClientRefused] = 34
+	require.EqualValues(t, 34, refused(netip.AddrPort{}, one))
+	require.EqualValues(t, 34, refused(one, other), "a server that was started again at another address")
+	require.EqualValues(t, 34, refused(other, one))
+	require.Zero(t, refused(netip.AddrPort{}, one, other))
+	require.Zero(t, refused(one, other), "they came to the one that is closed")
+	require.EqualValues(t, 34, refused(other, one), "they came to its own address")
+	port.RefusedAt = netip.MustParseAddrPort("10.0.0.9:8080")
+	require.EqualValues(t, 34, refused(one, other), "neither has listened there")
+}

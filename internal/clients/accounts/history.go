@@ -60,6 +60,7 @@ func (s *State) Judged(l *model.Listener, now time.Time) {
 // history is what was seen of one account.
 type history struct {
 	plain   bool      // its answers are known
+	beside  bool      // something else was seen to listen on its port at the same time
 	unnamed time.Time // since when it is not known what listens; zero where it is, and where nothing does
 	recents []trouble
 	away    away
