@@ -64,6 +64,8 @@ func newClientTotals(c *model.ClientTotals) *ClientTotals {
 	}
 	if a := c.Answers; a.Known {
 		out.Answered, out.Unanswered, out.Checks, out.Unclear = new(a.Answered), new(a.Unanswered), new(a.Checks), new(a.Unclear)
+	} else if a.Unanswered > 0 {
+		out.Unanswered = new(a.Unanswered)
 	}
 	if r := c.Responses; r.Count > 0 {
 		out.Responses = &ResponseTotals{Count: r.Count, SumSeconds: r.Sum, Bounds: r.Bounds[:], Buckets: r.Buckets[:]}
@@ -94,8 +96,8 @@ func (t *Totals) model() (out model.Totals) {
 	for o, field := range c.outcomes() {
 		out.Clients.Outcomes[o] = *field
 	}
-	if c.Answered != nil {
-		out.Clients.Answers = model.ClientAnswers{Known: true, Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Checks: counted(c.Checks), Unclear: counted(c.Unclear)}
+	if c.Answered != nil || c.Unanswered != nil {
+		out.Clients.Answers = model.ClientAnswers{Known: c.Answered != nil, Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Checks: counted(c.Checks), Unclear: counted(c.Unclear)}
 	}
 	if r := c.Responses; r != nil {
 		out.Clients.Responses.Count, out.Clients.Responses.Sum = r.Count, r.SumSeconds

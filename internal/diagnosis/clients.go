@@ -110,10 +110,11 @@ func Callers(proxies int) (noun, from string) {
 }
 
 // Ended are the clients that were turned away or answered: those let in are counted before they are answered,
-// and answers when they come. Where answers are not seen, who was let in counts for one.
+// and answers when they come. Where answers are not seen, who was let in, and is not known to have had none, counts for one.
 func Ended(t *model.ClientTotals) uint64 {
 	if !t.Answers.Known {
-		return t.TurnedAway() + t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
+		in := t.Outcomes[model.ClientConnected] + t.Outcomes[model.ClientDelayed]
+		return t.TurnedAway() + in - min(in, t.Answers.Unanswered)
 	}
 	return t.TurnedAway() + t.Answers.Answered
 }

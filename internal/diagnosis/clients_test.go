@@ -60,6 +60,10 @@ func TestClientsAmongWhomThoseTurnedAwayAre(t *testing.T) {
 	require.Equal(t, "In the last 60 s 40 of 65 clients never got in", noAnswer(c))
 	c.Answers = model.ClientAnswers{Known: true, Answered: 20, Checks: 5}
 	require.Equal(t, "In the last 60 s 40 of 60 clients never got in", noAnswer(c))
+	c.Answers = model.ClientAnswers{Unanswered: 5}
+	require.Equal(t, "45 of 65 clients got no answer in the last 60 s: 40 never got in, 5 gave up waiting inside", noAnswer(c), "who is let in is counted once")
+	c.Answers = model.ClientAnswers{Unanswered: 30, Closed: 30}
+	require.Equal(t, "All 70 clients got no answer in the last 60 s: 40 never got in, 30 were closed by the server", noAnswer(c), "they were let in before")
 }
 
 // How long those had waited who were answered: a share is said of as many clients as have one in it, and none beyond what is

@@ -291,7 +291,15 @@ func (j *judge) strangers() string {
 
 func (j *judge) unansweredPhrase() string {
 	n, ended := j.s.Unanswered()
-	return phrase.Sprintf("%d of %s left without an answer", n, phrase.Count(ended, "client"))
+	return j.atLeast() + phrase.Sprintf("%d of %s left without an answer", n, phrase.Count(ended, "client"))
+}
+
+// atLeast qualifies the unanswered where it is not known who had an answer.
+func (j *judge) atLeast() string {
+	if c := j.s.Clients(); c == nil || c.Answers.Known {
+		return ""
+	}
+	return "at least "
 }
 
 // allTaken: the next client waits in the accept queue.

@@ -81,6 +81,8 @@ func answers(answered, unanswered uint64) func(*model.Listener) {
 	}
 }
 
+func protocolUnknown(l *model.Listener) { l.Losses.Clients.Answers.Known = false }
+
 func maxQueueOf(n int) func(*model.Listener) {
 	return func(l *model.Listener) { l.Connector.MaxQueue = &model.Setting[int]{Value: n} }
 }
@@ -1131,6 +1133,14 @@ func scenariosClaims() []scenario {
 		{
 			name: "a third of the clients get no answer, and nothing shows why", status: losing,
 			now: fresh().do(answers(20, 10)).do(outcome(model.ClientConnected, 30)), before: fresh(),
+		},
+		{
+			name: "a third of the clients get not a byte of a server whose protocol is not known", status: losing,
+			now: fresh().do(answers(0, 10)).do(outcome(model.ClientConnected, 30)).do(protocolUnknown), before: fresh(),
+		},
+		{
+			name: "one of a thousand clients gets not a byte of a server whose protocol is not known", status: ok,
+			now: fresh().do(answers(0, 1)).do(outcome(model.ClientConnected, 1000)).do(protocolUnknown), before: fresh(),
 		},
 		{
 			name: "one of a thousand clients leaves without an answer", status: ok,

@@ -353,7 +353,7 @@ func served(t *model.ClientTotals) (n, pending uint64) {
 	if a := &t.Answers; a.Known {
 		return a.Answered, sub(let, a.Answered+a.Unanswered+a.Checks+a.Unclear)
 	}
-	return let, 0
+	return sub(let, t.Answers.Unanswered), 0
 }
 
 // sub is never below zero: a counter that began again counts from there.

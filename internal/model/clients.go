@@ -169,7 +169,8 @@ func (t *ClientTotals) TurnedAway() uint64 {
 // ClientAnswers say which of the clients that were let in, and not reset, the server sent
 // anything. They are counted when a client's connection ends.
 type ClientAnswers struct {
-	// Known is false where the first byte of the server is no answer, as with TLS; Why says so.
+	// Known is false where the first byte of the server is no answer, as with TLS; Why says so. The Unanswered that are counted
+	// all the same, where the protocol is not known, had none whatever it is.
 	Known      bool
 	Why        string
 	Answered   uint64 // sent at least a byte and received one

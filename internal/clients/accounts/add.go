@@ -3,7 +3,6 @@ package accounts
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -33,9 +32,7 @@ func Add(state *State, c *Clients, s *model.Snapshot) *State {
 			r.Totals.Clients = new(a.Totals)
 			h := d.next.history(r.ID.NetNS, r.ID.Address)
 			h.unnamed = time.Time{}
-			if !h.plain {
-				r.Totals.Clients.Answers = model.ClientAnswers{}
-			}
+			r.Totals.Clients.Answers = h.answers(a.Totals.Answers)
 		}
 	}
 	d.Targets = slices.Clone(d.Targets)
@@ -74,7 +71,7 @@ func (d *draft) listener(l *model.Listener) {
 		h.beside = h.beside || besides(d.Snapshot, l)
 		l.Totals.Clients = new(a.Totals)
 		h.spoken(l.Connector, d.Time)
-		l.Totals.Clients.Answers = h.answers(a.Totals.Answers, l.Connector)
+		l.Totals.Clients.Answers = h.answers(a.Totals.Answers)
 	}
 	afterDrops := l.Recent == nil || a.Troubled.After(l.Recent.Ended)
 	l.Recent = h.recent(a, l.Recent, d.Time, n.Opened)
@@ -82,8 +79,8 @@ func (d *draft) listener(l *model.Listener) {
 		return
 	}
 	within := func(span time.Duration) *model.Clients {
-		c := a.clients(n, d.Time, span, h.plain)
-		c.Answers, c.AfterDrops = h.answers(c.Answers, l.Connector), afterDrops
+		c := a.clients(n, d.Time, span, h.answers(model.ClientAnswers{}).Known)
+		c.Answers, c.AfterDrops = h.answers(c.Answers), afterDrops
 		if l.Listening() && d.alone(l, port) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(n, d.Time, span, false).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
@@ -103,50 +100,6 @@ func (d *draft) listener(l *model.Listener) {
 			l.Recent, l.Lately = h.withoutThose(l.Recent, l.Lately)
 		}
 	}
-}
-
-// namedIn is how long it may take until it is known what listens: the process of a server that was restarted is a new one.
-const namedIn = time.Minute
-
-// spoken takes which protocol the listener speaks. Until that is known of a new process, it is that of the one before.
-func (h *history) spoken(c *model.Connector, now time.Time) {
-	switch {
-	case c != nil:
-		h.plain, h.unnamed = answersOf(model.ClientAnswers{}, c).Known, time.Time{}
-	case h.unnamed.IsZero():
-		h.unnamed = now
-	case now.Sub(h.unnamed) > namedIn:
-		h.plain = false
-	}
-}
-
-// answers are those of a listener, known where its protocol shows them.
-func (h *history) answers(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
-	if c == nil && h.plain {
-		a.Known = true
-		return a
-	}
-	return answersOf(a, c)
-}
-
-// answersOf are the answers that the protocol shows: where the server's first
-// byte is none nothing is known.
-func answersOf(a model.ClientAnswers, c *model.Connector) model.ClientAnswers {
-	var why string
-	switch {
-	case c == nil:
-		why = "it is not known which protocol is spoken here"
-	case c.TLS:
-		why = "the first byte of a server that speaks TLS is no answer"
-	case c.HTTP2:
-		why = "the first byte of a server that speaks HTTP/2 is no answer"
-	case strings.HasPrefix(c.Protocol, "ajp"):
-		why = "the clients of AJP are a proxy's connections"
-	default:
-		a.Known = true
-		return a
-	}
-	return model.ClientAnswers{Why: why}
 }
 
 // besides reports whether something else of its namespace listens on the port.

@@ -83,6 +83,37 @@ func TestAnswersWhileTheServerIsNotKnownYet(t *testing.T) {
 	require.False(t, look(nil).Totals.Clients.Answers.Known)
 }
 
+// Of a server that nothing is known of but the limits given by hand the first byte may be no answer, as with TLS. Who was sent none at
+// all had no answer.
+func TestAnswersOfAServerThatIsNotKnown(t *testing.T) {
+	at := netip.MustParseAddrPort("0.0.0.0:8443")
+	a := &Account{Totals: model.ClientTotals{Answers: model.ClientAnswers{Answered: 2_000, Unanswered: 50, Closed: 7, Checks: 3, Unclear: 1}}}
+	c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{at: a, Port(8443): {}}}}}
+	s := &model.Snapshot{Time: time.Unix(1_700_000_000, 0), Interval: time.Minute, Listeners: []model.Listener{{
+		ID: model.ListenerID{NetNS: 1, Address: at}, Port: 8443, Losses: &model.Losses{}, Connector: &model.Connector{MaxConnections: &model.Setting[int]{Value: 200}},
+	}}}
+	state := Add(nil, c, s)
+	want := model.ClientAnswers{Why: unknownProtocol, Unanswered: 50, Closed: 7}
+	require.Equal(t, want, s.Listeners[0].Totals.Clients.Answers)
+	require.Equal(t, want, s.Listeners[0].Losses.Clients.Answers)
+	require.EqualValues(t, 50, s.Listeners[0].Losses.Clients.TurnedAway())
+	require.EqualValues(t, 50, *s.Listeners[0].Recent.ClientsTurnedAway)
+	closed := &model.Snapshot{Time: s.Time, Retired: []model.RetainedTotals{{ID: model.ListenerID{NetNS: 1, Address: at}}}}
+	Add(state, c, closed)
+	require.Equal(t, want, closed.Retired[0].Totals.Clients.Answers)
+
+	limits := s.Listeners[0].Connector
+	s.Listeners[0].Connector = &model.Connector{Server: model.ServerOther().Name}
+	state = Add(state, c, s)
+	require.True(t, s.Listeners[0].Totals.Clients.Answers.Known, "a server that is known")
+	s.Listeners[0].Connector = limits
+	state = Add(state, c, s)
+	require.True(t, s.Listeners[0].Totals.Clients.Answers.Known, "it was restarted, and is not known yet")
+	s.Time = s.Time.Add(2 * namedIn)
+	Add(state, c, s)
+	require.Equal(t, want, s.Listeners[0].Totals.Clients.Answers)
+}
+
 // Of two listeners on one port nobody knows whose the refused are: while one of them is restarted, its clients are not the other's.
 func TestRefusedOfTheOtherListener(t *testing.T) {
 	one, other := netip.MustParseAddrPort("10.0.0.5:8080"), netip.MustParseAddrPort("127.0.0.1:8080")

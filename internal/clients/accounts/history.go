@@ -59,9 +59,9 @@ func (s *State) Judged(l *model.Listener, now time.Time) {
 
 // history is what was seen of one account.
 type history struct {
-	plain   bool      // its answers are known
-	beside  bool      // something else was seen to listen on its port at the same time
-	unnamed time.Time // since when it is not known what listens; zero where it is, and where nothing does
+	speaks  *model.Connector // what is known of its protocol, nil for nothing
+	beside  bool             // something else was seen to listen on its port at the same time
+	unnamed time.Time        // since when it is not known what listens; zero where it is, and where nothing does
 	recents []trouble
 	away    away
 	quiet   quiet
@@ -103,15 +103,11 @@ func (h *history) lately(now time.Time) bool {
 	return !h.away.last.IsZero() && now.Sub(h.away.last) <= model.RecentFor
 }
 
-// turnedAway is how many there were since then. Where the server's first byte is no answer
-// nobody is known to have been left without one.
+// turnedAway is how many there were since then, with those who had no answer where that is known.
 func (h *history) turnedAway(a *Account, since model.ClientTotals) uint64 {
 	t := a.Totals.Sub(since)
-	n := t.TurnedAway()
-	if !h.plain {
-		n -= t.Answers.Unanswered
-	}
-	return n
+	t.Answers = h.answers(t.Answers)
+	return t.TurnedAway()
 }
 
 // recentAway is the trouble of clients of which no packet was dropped; nil where there is none.
@@ -229,7 +225,7 @@ func (h *history) withoutThose(r *model.Recent, lately *model.Lately) (*model.Re
 	for _, o := range []model.ClientOutcome{model.ClientGaveUp, model.ClientStalled, model.ClientReset} {
 		c.Outcomes[o] = 0
 	}
-	c.Answers.Unanswered = 0
+	c.Answers.Unanswered, c.Answers.Closed = 0, 0
 	now.Losses = model.Losses{AbandonedRequests: lately.Losses.AbandonedRequests, QueueResets: lately.Losses.QueueResets, Clients: &c}
 	return &past, &now
 }

@@ -224,11 +224,17 @@ func (s *Symptoms) stalledClients() uint64 {
 	return 0
 }
 
-// Unanswered are the clients that were let in and had no answer, of those that ended; 0 of 0 where
-// that is not known.
+// Unanswered are the clients that were let in and had no answer, of those that ended, or, where it is not known who had one, that were
+// let in; 0 of 0 where that is not known.
 func (s *Symptoms) Unanswered() (n, ended uint64) {
-	if c := s.Clients(); c != nil && c.Answers.Known && s.Now.Listening() && !s.ofBefore(c) {
+	c := s.Clients()
+	switch {
+	case c == nil || !s.Now.Listening() || s.ofBefore(c):
+		return 0, 0
+	case c.Answers.Known:
 		return c.Answers.Unanswered, c.Answers.Unanswered + c.Answers.Answered
+	case c.Answers.Unanswered > 0:
+		return c.Answers.Unanswered, max(c.Answers.Unanswered, c.Outcomes[model.ClientConnected]+c.Outcomes[model.ClientDelayed])
 	}
 	return 0, 0
 }
@@ -307,7 +313,7 @@ func (s *Symptoms) WaitsUnseen() bool {
 // mostlyAnswered: who closes has only ended its side.
 func (s *Symptoms) mostlyAnswered() bool {
 	n, ended := s.Unanswered()
-	return ended > 0 && 5*n < ended
+	return ended > 0 && s.Clients().Answers.Known && 5*n < ended
 }
 
 // leaveInsideLeast is of how many of them the one or the other is said.

@@ -90,7 +90,7 @@ func served(c *model.ClientTotals) uint64 {
 	if c.Answers.Known {
 		return c.Answers.Answered
 	}
-	return c.LetIn
+	return c.LetIn - min(c.LetIn, c.Answers.Unanswered)
 }
 
 // more is by how much a total grew, at most what a Rate holds.
