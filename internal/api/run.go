@@ -76,6 +76,7 @@ type RunClients struct {
 	Refused    uint64  `json:"refused"`
 	Reset      uint64  `json:"reset"`
 	Unanswered *uint64 `json:"unanswered,omitempty"`
+	Closed     uint64  `json:"closed_by_server,omitempty"` // of unanswered: the server ended the connection
 	// Of those that were let in: had an answer; sent nothing, which are not among those offered; it was not seen. Absent where answers are not seen.
 	Answered  *uint64 `json:"answered,omitempty"`
 	Checks    *uint64 `json:"checks,omitempty"`
@@ -90,6 +91,12 @@ type RunClients struct {
 
 // NoneLost reports whether it is known of all that they got in, and of none that an answer did not come.
 func (c *RunClients) NoneLost() bool { return c != nil && c.TurnedAway == 0 && c.Unknown() == 0 }
+
+// GaveUpInside are the unanswered that left by themselves.
+func (c *RunClients) GaveUpInside() uint64 {
+	n := counted(c.Unanswered)
+	return n - min(n, c.Closed)
+}
 
 // Unknown is of how many clients it is not known what became of them.
 func (c *RunClients) Unknown() uint64 {
@@ -252,7 +259,7 @@ func newRunClients(c *loadtest.Clients, proxies int) *RunClients {
 	out := &RunClients{
 		Offered: c.Offered, Served: c.Served, TurnedAway: c.TurnedAway, Open: c.Open, Proxies: proxies,
 		GaveUp: o[model.ClientGaveUp], Stalled: o[model.ClientStalled], Refused: o[model.ClientRefused], Reset: o[model.ClientReset],
-		Delayed: o[model.ClientDelayed], HalfOpen: o[model.ClientHalfOpen], Undecided: o[model.ClientUndecided],
+		Delayed: o[model.ClientDelayed], HalfOpen: o[model.ClientHalfOpen], Undecided: o[model.ClientUndecided], Closed: c.Answers.Closed,
 	}
 	if c.Answers.Known {
 		out.Unanswered = new(c.Answers.Unanswered)

@@ -32,9 +32,10 @@ func KeyOf(l *model.Listener) Key { return Key{l.ID, l.Port} }
 
 // History holds a ring for each listener, fed by published snapshots.
 type History struct {
-	mu    sync.Mutex
-	rings map[Key]*ring
-	last  int64 // Unix nanoseconds of the newest snapshot
+	mu      sync.Mutex
+	rings   map[Key]*ring
+	refused map[Key]uint64 // of expected ports, as of the newest snapshot
+	last    int64          // Unix nanoseconds of that
 }
 
 type ring struct {
@@ -44,6 +45,11 @@ type ring struct {
 	next    int
 	samples minuteOf
 	totals  *model.Totals // of the latest snapshot
+}
+
+// portKey is the key of a port, whoever listens there.
+func portKey(netns uint64, port uint16) Key {
+	return Key{ID: model.ListenerID{NetNS: netns}, Port: port}
 }
 
 // NewHistory has seen nothing.
@@ -63,6 +69,12 @@ func (h *History) Observe(s *model.Snapshot) {
 	h.last = s.Time.UnixNano()
 	for i := range s.Listeners {
 		h.observe(s, &s.Listeners[i])
+	}
+	h.refused = make(map[Key]uint64, len(s.Targets))
+	for _, t := range s.Targets {
+		if t.Refused != nil {
+			h.refused[portKey(t.NetNS, t.Port)] = *t.Refused
+		}
 	}
 	h.forget(s.Time.Unix())
 }
@@ -96,7 +108,13 @@ func (h *History) observe(s *model.Snapshot, l *model.Listener) {
 		h.rings[KeyOf(l)] = r
 	}
 	r.owner, r.seen = shares.OwnerOf(l), h.last
-	r.add(recording.NewPoint(s.Time, l, r.totals))
+	p := recording.NewPoint(s.Time, l, r.totals)
+	if now := s.RefusedAt(l); now != nil {
+		if before, known := h.refused[portKey(l.ID.NetNS, l.Port)]; known {
+			p.Clients = p.Clients.WithRefused(*now - min(before, *now))
+		}
+	}
+	r.add(p)
 	if l.AcceptQueue != nil {
 		r.samples.add(l.AcceptQueue.Samples)
 	}

@@ -78,8 +78,3 @@ func refusedAt(s *model.Snapshot, netns uint64, port uint16) (n uint64, known bo
 	}
 	return *s.Targets[i].Refused, true
 }
-
-// portKey is the key of a port, whoever listens there.
-func portKey(netns uint64, port uint16) Key {
-	return Key{ID: model.ListenerID{NetNS: netns}, Port: port}
-}

@@ -163,3 +163,21 @@ func TestRefusedOfTwoListeners(t *testing.T) {
 	require.Equal(t, uint64(36), tracker.cases[0].totals.sum.Clients.Outcomes[model.ClientRefused])
 	require.Nil(t, tracker.cases[1].totals.sum.Clients)
 }
+
+// Who is refused is among the clients per second, while nothing listens and in the second in which somebody does again.
+func TestRefusedInThePoints(t *testing.T) {
+	h := NewHistory()
+	at := time.Unix(1_700_000_000, 0)
+	up := model.Listener{ID: model.ListenerID{NetNS: 7, Address: netip.MustParseAddrPort("10.0.0.5:8080")}, Port: 8080}
+	down := model.Listener{ID: model.ListenerID{NetNS: 7}, Port: 8080}
+	look := func(l model.Listener, refused uint64) recording.Rate {
+		at = at.Add(time.Second)
+		h.Observe(&model.Snapshot{Time: at, Listeners: []model.Listener{l}, Targets: []model.Target{{Port: 8080, NetNS: 7, Refused: new(refused)}}})
+		points := h.Points(KeyOf(&l))
+		return points[len(points)-1].Clients
+	}
+	require.Zero(t, look(up, 3))
+	require.Equal(t, recording.Rate{Known: true, Offered: 30, TurnedAway: 30}, look(down, 33))
+	require.Equal(t, recording.Rate{Known: true, Offered: 4, TurnedAway: 4}, look(up, 37))
+	require.Equal(t, recording.Rate{Known: true}, look(up, 37))
+}

@@ -101,7 +101,7 @@ type counted struct {
 // and who was refused since. What was known before and is not for the moment stays.
 func countedOf(s *model.Snapshot, l *model.Listener, last model.ListenerID, before counted) counted {
 	c, totals := before, &l.Totals
-	refused := refusedAt(s, l)
+	refused := s.RefusedAt(l)
 	if l.Listening() {
 		c.hasHandshakes = totals.Clients != nil
 	} else {
@@ -132,22 +132,6 @@ func countedOf(s *model.Snapshot, l *model.Listener, last model.ListenerID, befo
 		}
 	}
 	return c
-}
-
-// refusedAt is how many clients were refused at a port, nil where that is not counted, or where it is not this
-// listener's alone.
-func refusedAt(s *model.Snapshot, l *model.Listener) *uint64 {
-	of := 0
-	for i := range s.Listeners {
-		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
-			of++
-		}
-	}
-	i := slices.IndexFunc(s.Targets, func(t model.Target) bool { return t.Port == l.Port && t.NetNS == l.ID.NetNS })
-	if of > 1 || i < 0 {
-		return nil
-	}
-	return s.Targets[i].Refused
 }
 
 // attempts is how many clients had begun to connect: those settled, and those open.

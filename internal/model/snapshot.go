@@ -247,3 +247,18 @@ func CompareAddress(a, b *Listener) int {
 		cmp.Compare(a.ID.NetNS, b.ID.NetNS),
 	)
 }
+
+// RefusedAt is how many clients a listener's port has refused, nil where that is not counted, or where it is not this listener's alone.
+func (s *Snapshot) RefusedAt(l *Listener) *uint64 {
+	of := 0
+	for i := range s.Listeners {
+		if other := &s.Listeners[i]; other.Port == l.Port && other.ID.NetNS == l.ID.NetNS {
+			of++
+		}
+	}
+	i := slices.IndexFunc(s.Targets, func(t Target) bool { return t.Port == l.Port && t.NetNS == l.ID.NetNS })
+	if of > 1 || i < 0 {
+		return nil
+	}
+	return s.Targets[i].Refused
+}

@@ -86,6 +86,11 @@ func rateSince(now, before *model.ClientTotals) Rate {
 	}
 }
 
+// WithRefused is the rate with clients that were refused, as nothing listened.
+func (r Rate) WithRefused(n uint64) Rate {
+	return r.add(Rate{Known: true, Offered: more(n, 0), TurnedAway: more(n, 0)})
+}
+
 func served(c *model.ClientTotals) uint64 {
 	if c.Answers.Known {
 		return c.Answers.Answered

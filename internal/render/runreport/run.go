@@ -237,17 +237,14 @@ func runDown(l *api.RunListener) string {
 
 // runEnds are the ways in which clients were turned away.
 func runEnds(c *api.RunClients) (out []string) {
-	unanswered := uint64(0)
-	if c.Unanswered != nil {
-		unanswered = *c.Unanswered
-	}
 	for _, e := range []struct {
 		n     uint64
 		words string
 	}{
 		{c.GaveUp, "gave up connecting"},
 		{c.Stalled, "waited and never got in"},
-		{unanswered, "got in and gave up waiting"},
+		{c.GaveUpInside(), "got in and gave up waiting"},
+		{c.Closed, phrase.Verb(c.Closed, "was", "were") + " closed by the server without an answer"},
 		{c.Reset, phrase.Verb(c.Reset, "was", "were") + " reset"},
 		{c.Refused, phrase.Verb(c.Refused, "was", "were") + " refused"},
 	} {

@@ -35,8 +35,11 @@ func ended(s *term.Screen, t *track) {
 	l := t.worst
 	l.Verdict.Summary = "At " + t.worstAt.Format(time.TimeOnly) + ": " + l.Verdict.Summary
 	render.ListenerText{Screen: s, L: &l}.Verdict()
-	if l.Listening() {
+	switch {
+	case l.Listening():
 		s.Paragraph(term.Indent, term.Dim.Of("Since the start: "+t.sum()+"."))
+	case t.refused > 0:
+		s.Paragraph(term.Indent, term.Dim.Of("Since the start: "+phrase.Count(t.refused, "client")+" refused."))
 	}
 	s.Blank()
 }
@@ -61,7 +64,7 @@ func (t *track) sum() string {
 			proxies = len(worst.Clients.Proxies)
 		}
 		noun, _ := diagnosis.Callers(proxies)
-		if n := clients.TurnedAway(); n > 0 {
+		if n := clients.TurnedAway() + t.refused; n > 0 {
 			parts = append(parts, phrase.Count(n, noun)+" turned away")
 		}
 		if n := clients.Outcomes[model.ClientDelayed]; n > 0 {

@@ -19,12 +19,18 @@ func identityOf(l *model.Listener) identity { return identity{l.ID, l.Port} }
 
 func identityOfRetired(g *model.RetainedTotals) identity { return identity{g.ID, g.ID.Address.Port()} }
 
+// portOf is a port, whoever listens there.
+func portOf(netns uint64, port uint16) identity {
+	return identity{id: model.ListenerID{NetNS: netns}, port: port}
+}
+
 // history is what was seen of every listener, interval by interval.
 type history struct {
-	pace   pace
-	now    int         // number of the present interval
-	began  []time.Time // the latest intervals, the present one last
-	tracks map[identity]*track
+	pace    pace
+	now     int         // number of the present interval
+	began   []time.Time // the latest intervals, the present one last
+	tracks  map[identity]*track
+	refused map[identity]uint64 // of the ports, at the latest snapshot
 }
 
 // depth is how many intervals are kept: more than the widest screen shows.
@@ -49,6 +55,16 @@ func (h *history) add(snap *model.Snapshot) {
 			h.tracks[identityOf(l)] = t
 		}
 		t.observe(snap, l, h.now, spans)
+		if now := snap.RefusedAt(l); now != nil {
+			before := h.refused[portOf(l.ID.NetNS, l.Port)]
+			t.refused += *now - min(before, *now)
+		}
+	}
+	h.refused = make(map[identity]uint64, len(snap.Targets))
+	for _, t := range snap.Targets {
+		if t.Refused != nil {
+			h.refused[portOf(t.NetNS, t.Port)] = *t.Refused
+		}
 	}
 	for i := range snap.Retired {
 		if t := h.tracks[identityOfRetired(&snap.Retired[i])]; t != nil {

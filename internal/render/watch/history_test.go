@@ -3,6 +3,7 @@ package watch
 import (
 	"io"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -193,4 +194,34 @@ func TestHistoryForgetsWhoLeftInPeace(t *testing.T) {
 	after(depth + 1)
 	require.Len(t, h.tracks, 1)
 	require.Equal(t, model.StatusLosing, h.byAddress()[0].worst.Verdict.Status)
+}
+
+// Who is refused while nothing listens is counted at the port, and said of whoever listens there alone.
+func TestRefusedInLinesAndAtTheEnd(t *testing.T) {
+	var out strings.Builder
+	lines, h := NewLines(&out, time.Second), newHistory(time.Second)
+	look := func(after time.Duration, refused uint64, listens bool) string {
+		s := lookAt(after, 1, 0)
+		s.Targets = []model.Target{{Port: 8080, Up: listens, Refused: new(refused)}}
+		if !listens {
+			s.Listeners[0] = model.Listener{Port: 8080, Expected: true}
+		}
+		h.add(s)
+		out.Reset()
+		require.NoError(t, lines.Add(s))
+		fields := strings.Fields(out.String())
+		return fields[len(fields)-2]
+	}
+	require.Equal(t, "0", look(0, 0, true))
+	require.Equal(t, "30", look(time.Second, 30, false))
+	require.Equal(t, "4", look(2*time.Second, 34, true))
+	require.Equal(t, "0", look(3*time.Second, 34, true))
+	require.Len(t, h.tracks, 2)
+	for id, track := range h.tracks {
+		if id.id.Address.IsValid() {
+			require.EqualValues(t, 4, track.refused)
+		} else {
+			require.EqualValues(t, 30, track.refused)
+		}
+	}
 }

@@ -21,6 +21,7 @@ type Lines struct {
 	w       io.Writer
 	pace    pace
 	past    map[identity]*passed
+	refused map[identity]uint64 // of the ports, at the line before
 	written int
 }
 
@@ -29,7 +30,7 @@ const headingEvery = 24
 
 // NewLines writes to w, each line an interval after the one before.
 func NewLines(w io.Writer, interval time.Duration) *Lines {
-	return &Lines{w: w, pace: pace{interval: interval}, past: map[identity]*passed{}}
+	return &Lines{w: w, pace: pace{interval: interval}, past: map[identity]*passed{}, refused: map[identity]uint64{}}
 }
 
 // Add takes a snapshot, and writes it when it is time.
@@ -70,7 +71,7 @@ func (o *Lines) line(b *strings.Builder, snap *model.Snapshot, l *model.Listener
 		bare(render.Fraction(render.AcceptQueue(l))), figureOr(l.AcceptQueue != nil, o.takePeak(l)), bare(render.Fraction(render.Connections(l))),
 		figureOr(m.waiting != term.Unknown, m.waiting), bare(render.Fraction(render.Threads(l))),
 		figureOr(known, lost.dropped), figureOr(known, lost.abandoned),
-		figureOr(known && lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
+		figureOr(lost.counted, lost.turnedAway), figureOr(known && lost.counted, lost.late))
 }
 
 // lineName is the listener in one word; with its pod, or with its process where several network

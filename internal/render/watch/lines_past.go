@@ -48,6 +48,16 @@ func (o *Lines) takePeak(l *model.Listener) int {
 // lost is what was lost since the line before; at a port on which nothing listens,
 // what those had lost since who did. It is not known where nobody has.
 func (o *Lines) lost(snap *model.Snapshot, l *model.Listener) (sum losses, known bool) {
+	sum, known = o.lostThere(snap, l)
+	if now := snap.RefusedAt(l); now != nil {
+		at := portOf(l.ID.NetNS, l.Port)
+		sum.turnedAway += *now - min(o.refused[at], *now)
+		sum.counted, o.refused[at] = true, *now
+	}
+	return sum, known
+}
+
+func (o *Lines) lostThere(snap *model.Snapshot, l *model.Listener) (sum losses, known bool) {
 	if l.Listening() {
 		return o.since(snap, identityOf(l), &l.Totals, l.Losses), true
 	}
@@ -89,4 +99,11 @@ func (o *Lines) forget(snap *model.Snapshot) {
 		keep(identityOfRetired(&snap.Retired[i]))
 	}
 	o.past = known
+	ports := make(map[identity]uint64, len(snap.Targets))
+	for _, t := range snap.Targets {
+		if at := portOf(t.NetNS, t.Port); o.refused[at] > 0 {
+			ports[at] = o.refused[at]
+		}
+	}
+	o.refused = ports
 }

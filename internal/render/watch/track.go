@@ -15,6 +15,7 @@ type track struct {
 	totals  model.Totals // at the latest snapshot
 	drops   dropCounts
 	dropped uint64 // packets since the start
+	refused uint64 // clients since the start, at a port that is this listener's alone
 	worst   model.Listener
 	worstAt time.Time
 }
