@@ -68,6 +68,20 @@ func unread() []deployment {
 			c.Ask(rig.Port, "--interval", "2s").Verdict("warning").Names("wait to be read", "shareProcessNamespace").Silent(`"comm": "java"`, "poller")
 			c.Row.Unknown = true
 		}},
+		{"a sidecar without the server's pid namespace, limits given by hand: all threads stand, and clients get not a byte", func(c *rig.Case) {
+			s := c.Embedded(rig.JVM{}, "protocol=HTTP/1.1", "port=8080", "maxThreads=4", "maxConnections=50", "acceptCount=10")
+			c.Answers("127.0.0.1:8080")
+			c.Hold(rig.Clients{N: 6, Text: rig.Get("/?ms=600000")})
+			c.Until("all threads are busy", func() bool { return s.Says(rig.Port).Busy >= 4 })
+			for range 4 {
+				failed := keep(c, func() error { return rejected(c.Ctx, "/") })
+				c.Until("clients time out", func() bool { return failed.Load() >= 1 })
+			}
+			c.Row.Truth = fmt.Sprintf("%s; clients with a patience of 3 s, none of whom is answered", s.Says(rig.Port))
+			c.Outside = []string{"unshare", "--pid", "--fork", "--mount-proc"}
+			c.Ask(rig.Port, "--interval", "10s", "--max-threads", "4", "--max-connections", "50", "--accept-count", "10").
+				Verdict("losing max_threads", "losing").Names(`"unanswered": `, "gave up waiting inside").Silent(`"answered": `)
+		}},
 		{"nginx, whose only worker process is stopped (SIGSTOP)", func(c *rig.Case) {
 			halted(c, 1)
 			clients := c.Hold(rig.Clients{N: 5, Address: "127.0.0.1:80", Text: rig.Get("/")})
