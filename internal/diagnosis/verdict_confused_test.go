@@ -464,6 +464,16 @@ func scenariosUnknown() []scenario {
 			now: tomcat(200, -1, 100).inService(50).queue(101, 3*time.Second), before: tomcat(200, -1, 100).inService(50).queue(101, 2*time.Second),
 		},
 		{
+			name: "the acceptor sleeps as at a safepoint that cannot be seen, and connections are free", status: losing, chain: chainOf(acceptQueue),
+			now:    tomcat(200, 8192, 100).inService(20).idle(160).queue(101, 3*time.Second).do(nobodyAccepted(3*time.Second)).lost(acceptQueue, syn, 12),
+			before: tomcat(200, 8192, 100).inService(20).idle(160).queue(101, 2*time.Second), notCodes: []string{"slow_accept", "max_connections"},
+		},
+		{
+			name: "it sleeps so, and clients may have reset the connections that are not counted", status: losing, cause: maxConns, chain: chainOf(acceptQueue, maxConns, threads),
+			now:    tomcat(4, 10, 3).pool(4).inService(2).waiting(2).queue(4, 3*time.Second).do(nobodyAccepted(3*time.Second)).do(uncounted).do(acceptor(model.AcceptorAtLimit)).lost(maxConns, syn, 12),
+			before: tomcat(4, 10, 3).pool(4).inService(2).waiting(2).queue(4, 2*time.Second).do(uncounted),
+		},
+		{
 			name: "maxConnections not known, threads and the queue", status: saturated, cause: threads,
 			now: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 3*time.Second), before: tomcat(4, 0, 100).do(noConnectionLimit).pool(4).inService(4).waiting(9).queue(3, 2*time.Second),
 			chain: chainOf(threads), codes: []string{"limits_unknown"},

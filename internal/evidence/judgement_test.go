@@ -30,6 +30,7 @@ func does(a Activity) func(*Reading) { return func(r *Reading) { r.Acceptor.Acti
 func parked(r *Reading)              { r.Acceptor.Activity, r.Acceptor.Futex = Parked, 0x1000 }
 func stopped(r *Reading)             { r.Stopped.V = true }
 func noSafepoints(r *Reading)        { r.Safepoint = Value[Safepoint]{} }
+func noFiles(r *Reading)             { r.Files = Value[int]{} }
 func limited(c CPULimit) func(*Reading) {
 	return func(r *Reading) { r.CPULimit = Known(c) }
 }
@@ -76,6 +77,14 @@ func judged(prev, cur Reading, phases Phases) Judgement {
 func TestJudge(t *testing.T) {
 	walked := func(held, idle, limit int) Phases {
 		return Phases{Walked: true, SlotsInUse: held, Idle: idle, MaxConnections: Known(limit)}
+	}
+	given := func(held, idle, limit int, changes ...func(*Phases)) Phases {
+		p := walked(held, idle, limit)
+		p.Given = true
+		for _, change := range changes {
+			change(&p)
+		}
+		return p
 	}
 	none := Reading{}
 	ran := acceptor(func(a *Acceptor) { a.Switches, a.Ran = a.Switches+1, a.Ran+1 })
@@ -263,6 +272,25 @@ func TestJudge(t *testing.T) {
 		{"calls not readable, for long", at(0, does(Asleep)), at(2*time.Second, does(Asleep)), Phases{}, model.CauseMaxConnections, StrengthAcceptor},
 		{"calls not readable, an empty queue", at(0, does(Asleep), func(r *Reading) { r.Queued.V = 0 }), at(2*time.Second, does(Asleep)), Phases{}, model.CauseAcceptQueue, StrengthNone},
 
+		// A sleep at a safepoint that cannot be seen: 100 files are open.
+		{"safepoints not readable, for long, and connections are free", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(180, 100, 8192), model.CauseAcceptQueue, StrengthNone},
+		{"the same, most of them idle", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(180, 170, 8192), model.CauseAcceptQueue, StrengthNone},
+		{"the same, not counted", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(0, 0, 8192, func(p *Phases) { p.Walked = false }), model.CauseAcceptQueue, StrengthNone},
+		{"the same, counted at the limit long ago", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(8192, 0, 8192, func(p *Phases) { p.Age = time.Minute }), model.CauseAcceptQueue, StrengthNone},
+		{"without a limit", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(180, 0, -1), model.CauseAcceptQueue, StrengthNone},
+		{"one may be under way, for long, and connections are free", at(0, parked), at(time.Second, parked, safepoint(func(s *Safepoint) { s.Unclear = true })), given(180, 0, 8192), model.CauseAcceptQueue, StrengthNone},
+		{"calls not readable, nor safepoints, for long, and connections are free", at(0, does(Asleep), noSafepoints), at(2*time.Second, does(Asleep), noSafepoints), given(180, 0, 8192), model.CauseAcceptQueue, StrengthNone},
+		{"no safepoint was under way, whatever is counted", at(0, parked), at(20*ms, parked), given(180, 0, 8192), model.CauseMaxConnections, StrengthAcceptor},
+		{"few are counted, and as many files are open: clients may have reset the others", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(4, 0, 10), model.CauseMaxConnections, StrengthAcceptor},
+		{"nearly as many files are open", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(4, 0, 110), model.CauseMaxConnections, StrengthAcceptor},
+		{"open files cannot be counted", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints, noFiles), given(180, 0, 8192), model.CauseMaxConnections, StrengthAcceptor},
+		{"they were listed before it slept", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints, func(r *Reading) { r.FilesAge = 2 * time.Second }), given(180, 0, 8192), model.CauseMaxConnections, StrengthAcceptor},
+		{"the limit may be overruled", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(180, 0, 8192, func(p *Phases) { p.Uncertain = true }), model.CauseMaxConnections, StrengthAcceptor},
+		{"the limit is a default", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), walked(180, 0, 8192), model.CauseMaxConnections, StrengthAcceptor},
+		{"the limit is not known", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(180, 0, 0, func(p *Phases) { p.MaxConnections = Value[int]{} }), model.CauseMaxConnections, StrengthAcceptor},
+		{"they are taken", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(8192, 0, 8192), model.CauseMaxConnections, StrengthAcceptor},
+		{"they are taken, most of them idle", at(0, parked, noSafepoints), at(time.Second, parked, noSafepoints), given(8192, 8000, 8192), model.CauseKeepAliveIdle, StrengthAcceptor},
+
 		// Connections, and a burst.
 		{"takes connections", at(0), at(20 * ms), Phases{}, model.CauseSlowAccept, StrengthAcceptor},
 		{"takes connections, one reading", none, at(20 * ms), Phases{}, model.CauseAcceptQueue, StrengthNone},
@@ -300,6 +328,26 @@ func TestWeak(t *testing.T) {
 	require.Equal(t, []Missing{{SubjectSafepoints, "permission denied"}}, j.Missing)
 	require.False(t, judged(at(0, blind), at(time.Second, blind), Phases{}).Weak, "in accept it is held nowhere")
 	require.False(t, judged(at(0, parked), at(time.Second, parked), Phases{}).Weak)
+}
+
+// TestMayBeHeld: of an acceptor that sleeps as at a safepoint that cannot be seen, in front of free connections, it is not said
+// that it waits at their limit, and why nothing is known is said.
+func TestMayBeHeld(t *testing.T) {
+	blind := func(r *Reading) {
+		noSafepoints(r)
+		r.Missing[SubjectSafepoints] = "permission denied"
+	}
+	j := judged(at(0, parked, blind), at(time.Second, parked, blind), Phases{Walked: true, SlotsInUse: 180, MaxConnections: Known(8192), Given: true})
+	require.Empty(t, j.Acceptor)
+	require.False(t, j.Weak)
+	require.False(t, j.Pending)
+	require.Equal(t, []Missing{
+		{SubjectSafepoints, "permission denied"},
+		{SubjectAcceptor, "it sleeps as at the limit of connections, and as at a safepoint, and connections are free"},
+	}, j.Missing)
+	j = judged(at(0, parked, blind), at(time.Second, parked, blind), Phases{Walked: true, SlotsInUse: 4, MaxConnections: Known(10), Given: true})
+	require.Equal(t, model.AcceptorAtLimit, j.Acceptor)
+	require.True(t, j.Weak)
 }
 
 func TestPending(t *testing.T) {

@@ -39,6 +39,9 @@ func (m *Moment) acceptorUnclear() string {
 	case Unknown:
 		return "it was not found"
 	}
+	if m.MayBeAtSafepoint() {
+		return "it sleeps as at the limit of connections, and as at a safepoint, and connections are free"
+	}
 	if !m.near.taken() {
 		return "it was read once"
 	}

@@ -51,6 +51,24 @@ func (m *Moment) Room() bool {
 	return !limited || p.SlotsInUse < limit
 }
 
+// FarFromLimit reports whether slots are free, for certain, as the process has fewer files open than a limit that the server says
+// itself, or that was set: each slot is a descriptor, those of connections that clients have reset as well, which no walk finds. The
+// files must have been counted while the acceptor slept: at the latch all slots are taken as long as it does.
+func (m *Moment) FarFromLimit() bool {
+	p, files := m.phases, m.cur.Files
+	if !p.MaxConnections.Known || p.Uncertain || !p.Given {
+		return false
+	}
+	if p.MaxConnections.V < 0 {
+		return true
+	}
+	meanwhile := !m.cur.Began.Add(-m.cur.FilesAge).Before(m.near.Ended)
+	return files.Known && files.V > 0 && meanwhile && float64(files.V) <= far*float64(p.MaxConnections.V)
+}
+
+// far is the share of the limit that the open files must be below: some connections may end between two files that are read.
+const far = .9
+
 // MostlyIdle reports whether most of the slots were held by idle connections. Idle
 // connections that are counted too low cannot be too many.
 func (m *Moment) MostlyIdle() bool {

@@ -122,6 +122,7 @@ type Phases struct {
 
 	MaxConnections Value[int] // negative: no limit
 	Uncertain      bool       // the limit may be overruled by what could not be read
+	Given          bool       // the server itself says so, or somebody has set it: it is no default, and was not inferred
 
 	// ByWorkers: a worker takes the next connection (NIO2), when it is done with another.
 	ByWorkers bool

@@ -29,6 +29,14 @@ func (m *Moment) AtLatch() bool {
 	return m.blind() || m.withoutSafepoint()
 }
 
+// MayBeAtSafepoint says that the sleep that AtLatch goes by is one at a safepoint, for all that is known: safepoints cannot be read, or
+// one may have been under way all the time, and slots are free, for certain. A count at the limit, or connections that are
+// taken only as others end, show the limit without it.
+func (m *Moment) MayBeAtSafepoint() bool {
+	hidden := m.blind() || m.cur.Safepoint.V.Unclear && !m.sleptThrough()
+	return hidden && m.AtLatch() && m.FarFromLimit() && !m.AtLimit() && !m.TurnsOver()
+}
+
 func (m *Moment) latchApart() time.Duration {
 	switch {
 	case m.cur.Acceptor.Activity == Asleep:
@@ -118,6 +126,8 @@ func (m *Moment) noAcceptor() bool {
 // acceptorState is what the two readings show of the acceptor alone.
 func (m *Moment) acceptorState() model.AcceptorState {
 	switch {
+	case m.MayBeAtSafepoint():
+		return ""
 	case m.AtLatch():
 		return model.AcceptorAtLimit
 	case m.Accepting() || m.AcceptsGoOn():

@@ -47,6 +47,16 @@ func (s *Setting[T]) Origin() string {
 	return string(s.Kind)
 }
 
+// Given reports whether the server itself says so, or somebody has set it: a default of its version is in
+// force where nothing else is set that was overlooked, and what was inferred is no more than that.
+func (s *Setting[T]) Given() bool {
+	switch s.Kind {
+	case SourceFile, SourceEnv, SourceArgument, SourceProperty, SourceFlag, SourceActuator:
+		return true
+	}
+	return false
+}
+
 // Noted is a copy with one more note.
 func (s *Setting[T]) Noted(note string) *Setting[T] {
 	out := new(*s)

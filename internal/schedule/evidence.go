@@ -119,6 +119,7 @@ func (t *tasks) phases(e *facts.Watched, now time.Time) (out evidence.Phases) {
 	}
 	if c := e.Connector; c != nil && c.MaxConnections != nil {
 		out.MaxConnections, out.Uncertain = evidence.Known(c.MaxConnections.Value), c.MaxConnections.Uncertain
+		out.Given = c.MaxConnections.Given()
 	}
 	out.ByWorkers = e.Connector != nil && e.Connector.AcceptsWithWorkers()
 	return out

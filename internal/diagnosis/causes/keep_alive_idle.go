@@ -21,7 +21,7 @@ func keepAliveIdle() Cause {
 			holds: func(m *evidence.Moment) Certainty {
 				return max(When(m.AtLatch() && m.MostlyIdle(), Surely), When(m.AtLimit() && m.MostlyIdle(), Possibly))
 			},
-			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
+			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}, {maybeAtSafepoint, (*evidence.Moment).MayBeAtSafepoint}},
 		},
 		rests: restsOnAcceptor,
 		around: rule[reading.Pair]{holds: func(p reading.Pair) Certainty {

@@ -19,7 +19,7 @@ func maxConnectionsReached() Cause {
 			holds: func(m *evidence.Moment) Certainty {
 				return max(When(m.AtLatch(), Surely), When(m.AtLimit() || m.TurnsOver(), Possibly))
 			},
-			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}},
+			refuted: []refutation[*evidence.Moment]{{inAccept, (*evidence.Moment).Accepting}, {maybeAtSafepoint, (*evidence.Moment).MayBeAtSafepoint}},
 		},
 		dropped: []refutation[*symptoms.Symptoms]{{standsToo, allStand}},
 		rests:   restsOnAcceptor,
@@ -97,7 +97,10 @@ func maxConnectionsSteps(s *symptoms.Symptoms, v model.Verdict) (do []model.Step
 	return raise("Let more clients in"), advice.AcceptCountNot(s)
 }
 
-const inAccept = "the acceptor was in accept() in both readings"
+const (
+	inAccept         = "the acceptor was in accept() in both readings"
+	maybeAtSafepoint = "the acceptor sleeps as at a safepoint, too, which cannot be seen, and fewer files are open than the limit that the server says, or that is set"
+)
 
 // restsOnAcceptor: on the acceptor where that shows the limit, else on the count.
 func restsOnAcceptor(m *evidence.Moment) evidence.Strength {
