@@ -30,7 +30,7 @@ type Clients struct {
 	Closed     uint64  `json:"closed_by_server,omitempty"` // of unanswered: the server ended the connection
 	Checks     *uint64 `json:"checks,omitempty"`           // let in, and sent nothing
 	Unclear    uint64  `json:"answer_unclear,omitempty"`   // let in, and it was not seen what they had received
-	WhyNot     string  `json:"answers_unknown,omitempty"`  // why answered and checks are left out; and unanswered, unless some were sent no byte
+	WhyNot     string  `json:"answers_unknown,omitempty"`  // why answered and checks are left out; and unanswered, but where those are counted that were sent no byte
 	TurnedAway *uint64 `json:"turned_away,omitempty"`      // gave_up, stalled, refused, reset and unanswered together
 
 	Untracked        uint64   `json:"untracked,omitempty"`          // an estimate: how they ended is not known, as too many came at a time, or all was calm until then
@@ -77,7 +77,7 @@ func (out *Clients) outcomes(c *model.Clients) {
 		out.Closed, out.Unclear = a.Closed, a.Unclear
 	} else {
 		out.WhyNot = a.Why
-		if a.Unanswered > 0 {
+		if a.Least {
 			out.Unanswered, out.Closed = new(a.Unanswered), a.Closed
 		}
 	}

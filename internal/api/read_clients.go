@@ -24,7 +24,7 @@ func (c *Clients) model() *model.Clients {
 		out.Outcomes[o] = counted(n)
 	}
 	out.Answers = model.ClientAnswers{
-		Known: c.Answered != nil, Why: c.WhyNot, Unclear: c.Unclear,
+		Known: c.Answered != nil, Least: c.Answered == nil && c.Unanswered != nil, Why: c.WhyNot, Unclear: c.Unclear,
 		Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Closed: c.Closed, Checks: counted(c.Checks),
 	}
 	if mean := c.DelayMeanSeconds; mean != nil {

@@ -264,7 +264,7 @@ func newRunClients(c *loadtest.Clients, proxies int) *RunClients {
 	if c.Answers.Known {
 		out.Unanswered = new(c.Answers.Unanswered)
 		out.Answered, out.Checks, out.Unclear = new(c.Answers.Answered), new(c.Answers.Checks), new(c.Answers.Unclear)
-	} else if c.Answers.Unanswered > 0 {
+	} else if c.Answers.Least {
 		out.Unanswered = new(c.Answers.Unanswered)
 	}
 	return out

@@ -64,7 +64,7 @@ func newClientTotals(c *model.ClientTotals) *ClientTotals {
 	}
 	if a := c.Answers; a.Known {
 		out.Answered, out.Unanswered, out.Checks, out.Unclear = new(a.Answered), new(a.Unanswered), new(a.Checks), new(a.Unclear)
-	} else if a.Unanswered > 0 {
+	} else if a.Least {
 		out.Unanswered = new(a.Unanswered)
 	}
 	if r := c.Responses; r.Count > 0 {
@@ -97,7 +97,7 @@ func (t *Totals) model() (out model.Totals) {
 		out.Clients.Outcomes[o] = *field
 	}
 	if c.Answered != nil || c.Unanswered != nil {
-		out.Clients.Answers = model.ClientAnswers{Known: c.Answered != nil, Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Checks: counted(c.Checks), Unclear: counted(c.Unclear)}
+		out.Clients.Answers = model.ClientAnswers{Known: c.Answered != nil, Least: c.Answered == nil, Answered: counted(c.Answered), Unanswered: counted(c.Unanswered), Checks: counted(c.Checks), Unclear: counted(c.Unclear)}
 	}
 	if r := c.Responses; r != nil {
 		out.Clients.Responses.Count, out.Clients.Responses.Sum = r.Count, r.SumSeconds

@@ -169,9 +169,10 @@ func (t *ClientTotals) TurnedAway() uint64 {
 // ClientAnswers say which of the clients that were let in, and not reset, the server sent
 // anything. They are counted when a client's connection ends.
 type ClientAnswers struct {
-	// Known is false where the first byte of the server is no answer, as with TLS; Why says so. The Unanswered that are counted
-	// all the same, where the protocol is not known, had none whatever it is.
-	Known      bool
+	// Known is false where the first byte of the server is no answer, as with TLS; Why says so.
+	Known bool
+	// Least: not Known, and the Unanswered are counted all the same: whatever the protocol is, these had no answer.
+	Least      bool
 	Why        string
 	Answered   uint64 // sent at least a byte and received one
 	Unanswered uint64 // sent at least a byte and received none: a read timeout, or the server ended the connection
@@ -190,7 +191,7 @@ func (a ClientAnswers) sub(before ClientAnswers) ClientAnswers {
 }
 
 func (a ClientAnswers) add(other ClientAnswers) ClientAnswers {
-	a.Known = a.Known || other.Known
+	a.Known, a.Least = a.Known || other.Known, a.Least || other.Least
 	a.Answered += other.Answered
 	a.Unanswered += other.Unanswered
 	a.Closed += other.Closed

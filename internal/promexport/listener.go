@@ -282,7 +282,7 @@ func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
 	if t.Answers.Known {
 		e.value(c.catalogue.listener.answered, ls, float64(t.Answers.Answered))
 	}
-	if t.Answers.Known || t.Answers.Unanswered > 0 {
+	if t.Answers.Known || t.Answers.Least {
 		e.value(c.catalogue.listener.unanswered, ls, float64(t.Answers.Unanswered))
 	}
 	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start

@@ -93,7 +93,7 @@ func TestAnswersOfAServerThatIsNotKnown(t *testing.T) {
 		ID: model.ListenerID{NetNS: 1, Address: at}, Port: 8443, Losses: &model.Losses{}, Connector: &model.Connector{MaxConnections: &model.Setting[int]{Value: 200}},
 	}}}
 	state := Add(nil, c, s)
-	want := model.ClientAnswers{Why: unknownProtocol, Unanswered: 50, Closed: 7}
+	want := model.ClientAnswers{Least: true, Why: unknownProtocol, Unanswered: 50, Closed: 7}
 	require.Equal(t, want, s.Listeners[0].Totals.Clients.Answers)
 	require.Equal(t, want, s.Listeners[0].Losses.Clients.Answers)
 	require.EqualValues(t, 50, s.Listeners[0].Losses.Clients.TurnedAway())

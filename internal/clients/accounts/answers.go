@@ -43,7 +43,7 @@ func (h *history) answers(a model.ClientAnswers) model.ClientAnswers {
 	case strings.HasPrefix(c.Protocol, "ajp"):
 		why = "the clients of AJP are a proxy's connections"
 	case limitsAlone(c):
-		return model.ClientAnswers{Why: unknownProtocol, Unanswered: a.Unanswered, Closed: a.Closed}
+		return model.ClientAnswers{Least: true, Why: unknownProtocol, Unanswered: a.Unanswered, Closed: a.Closed}
 	default:
 		a.Known = true
 		return a
