@@ -39,6 +39,7 @@ type State struct {
 	figures   connections.Figures
 	waits     time.Time
 	last      map[expected]model.LastListener // of the expected ports
+	callers   map[expected]callers            // of the ports that nobody expects, and on which nothing listens
 	clients   *accounts.State                 // nil where none are counted
 }
 
@@ -105,7 +106,7 @@ func (s *State) copy() *State {
 	if s == nil {
 		return &State{histories: make(map[model.ListenerID]*history), last: make(map[expected]model.LastListener)}
 	}
-	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone(), last: maps.Clone(s.last), clients: s.clients}
+	out := &State{list: s.list, histories: make(map[model.ListenerID]*history, len(s.histories)), figures: s.figures.Clone(), last: maps.Clone(s.last), callers: s.callers, clients: s.clients}
 	all := make([]history, 0, len(s.histories))
 	for id, h := range s.histories {
 		all = append(all, *h)

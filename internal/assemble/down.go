@@ -3,6 +3,7 @@ package assemble
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis"
 	"github.com/tcpdiag/tcpdiag/internal/model"
@@ -39,12 +40,62 @@ func (d *draft) down() {
 	}
 }
 
-// missed leaves out the ports that nobody asked for where nothing listens any more, but for those at
-// which clients are refused: a server may be gone for good.
+// callers are the clients that come to a port on which nothing listens any more, without a pause of askedWithin.
+type callers struct {
+	before uint64    // of the port's refused: those of earlier
+	total  uint64    // and all
+	at     time.Time // when the latest was refused; zero for never
+}
+
+const (
+	// askedLeast is how many of them miss a server: one is as likely a stranger, who looks for open ports.
+	askedLeast = 3
+	// askedWithin is how often at least clients ask that miss it, a balancer's checks among them.
+	askedWithin = time.Minute
+)
+
+// missed leaves out the ports that nobody expects where nothing listens any more, but for those at
+// which clients are refused, and not a stranger alone: a server may be gone for good.
 func (d *draft) missed() {
+	next := make(map[expected]callers)
 	d.Listeners = slices.DeleteFunc(d.Listeners, func(l model.Listener) bool {
-		return !l.Listening() && !l.Expected && (l.Losses == nil || l.Losses.Clients == nil || l.Losses.Clients.Outcomes[model.ClientRefused] == 0)
+		if l.Listening() || l.Expected {
+			return false
+		}
+		lately := uint64(0)
+		if l.Losses != nil && l.Losses.Clients != nil {
+			lately = l.Losses.Clients.Outcomes[model.ClientRefused]
+		}
+		key := expected{l.ID.NetNS, l.Port}
+		a := d.refused(key, lately)
+		next[key] = a
+		return lately == 0 || max(lately, a.total-a.before) < askedLeast
 	})
+	d.next.callers = next
+}
+
+// refused are those who ask for the port by now, of which some were refused lately.
+func (d *draft) refused(key expected, lately uint64) callers {
+	a, known := d.next.callers[key]
+	total := a.total
+	for i := range d.Targets {
+		if t := &d.Targets[i]; t.NetNS == key.netns && t.Port == key.port && t.Refused != nil {
+			total = *t.Refused
+		}
+	}
+	switch {
+	case !known:
+		a.before = total - min(total, lately)
+	case total < a.total: // its count began again
+		a.before = 0
+	case total > a.total && d.Time.Sub(a.at) > askedWithin:
+		a.before = a.total
+	}
+	if total > a.total {
+		a.at = d.Time
+	}
+	a.total = total
+	return a
 }
 
 // remember notes who listens on each expected port, and forgets the ports that are no

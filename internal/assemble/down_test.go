@@ -64,6 +64,39 @@ func TestMissed(t *testing.T) {
 	require.Equal(t, model.CauseNoListener, d.Listeners[0].Verdict.Cause)
 }
 
+// One client that is refused may be a scanner of ports, and does not miss a server that was stopped; who keeps asking does.
+func TestOneStrangerMissesNobody(t *testing.T) {
+	start := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)
+	type look struct {
+		after         time.Duration
+		total, lately uint64 // refused at the port: ever, and within the interval
+		down          bool
+	}
+	const s, m = time.Second, time.Minute
+	for name, looks := range map[string][]look{
+		"a scanner once":               {{0, 7, 0, false}, {s, 8, 1, false}, {20 * s, 8, 0, false}},
+		"a scanner every ten minutes":  {{0, 0, 0, false}, {10 * m, 1, 1, false}, {20 * m, 2, 1, false}, {30 * m, 3, 1, false}, {40 * m, 4, 1, false}},
+		"a check every twenty seconds": {{0, 0, 0, false}, {20 * s, 1, 1, false}, {40 * s, 2, 1, false}, {60 * s, 3, 1, true}, {65 * s, 3, 1, true}, {75 * s, 3, 0, false}, {80 * s, 4, 1, true}},
+		"three at once":                {{0, 9, 0, false}, {s, 12, 3, true}, {20 * s, 12, 0, false}},
+		"two when it is looked first":  {{0, 9, 2, false}, {s, 10, 3, true}},
+		"its count began again":        {{0, 9, 0, false}, {s, 1, 1, false}, {2 * s, 3, 2, true}},
+	} {
+		var state *State
+		for _, l := range looks {
+			target := model.Target{Port: 8080, NetNS: 1, Unasked: true}
+			f := &facts.View{Time: start.Add(l.after), Watchlist: &facts.Watchlist{At: start, Targets: []model.Target{target}}, Namespaces: []facts.Namespace{{ID: 1, Counted: true, Down: map[uint16]*model.Losses{8080: {}}}}}
+			d := compose(state, f, Options{})
+			target.Refused = &l.total
+			d.Targets = []model.Target{target}
+			d.Listeners[0].Losses.Clients = &model.Clients{}
+			d.Listeners[0].Losses.Clients.Outcomes[model.ClientRefused] = l.lately
+			d.judge()
+			require.Len(t, d.Listeners, map[bool]int{true: 1}[l.down], "%s, after %v", name, l.after)
+			state = d.next
+		}
+	}
+}
+
 // Whoever has connections of a port that is down is its server only if it was seen to listen there, or nobody was.
 func TestWhoDrains(t *testing.T) {
 	at := time.Date(2026, 3, 1, 3, 12, 0, 0, time.UTC)

@@ -52,7 +52,7 @@ type Target struct {
 	NetNS uint64
 	Up    bool
 	// Unasked: nobody asked for the port, but a server was watched there within the last hour. It
-	// is missed where clients are refused.
+	// is missed where clients are refused, and not one alone.
 	Unasked bool
 	// Refused are clients that met no listener on the port; nil where handshakes
 	// are not followed.

@@ -34,12 +34,12 @@ func noListener() Cause {
 		},
 		Book: Runbook{
 			Title:     "nothing listens on an expected port",
-			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file); or on one where a server listened within the last hour, and clients are refused there.",
+			Seen:      "Nothing listens on a port that was asked for (`--port`, or the configuration file); or on one where a server listened within the last hour, and three clients or more are refused there, with less than a minute between them: one may be a stranger.",
 			Clients:   "Connection refused.",
 			Check:     "The application's log; `ss -ltn` for the address it is bound to. A process that listens on the port in another network namespace (a container's) is named: `tcpdiag snapshot --pid PID` asks that one, and the status is warning while no client is refused here. A process that still has established connections of the port is named, too (`draining` in the JSON): it has closed its listener, as in a graceful shutdown, and serves those whom it has.",
 			Change:    "Where it shuts down: take the instance out of the load balancer first, wait until no new connections come, then stop it (Kubernetes: a `preStop` hook that sleeps 10 s).",
 			Vain:      "Any of Tomcat's limits: none of them refuses a connection on Linux.",
-			Holds:     "no LISTEN socket on an expected port; or on one that an agent saw a server listen on within the last hour, and clients were refused there",
+			Holds:     "no LISTEN socket on an expected port; or on one that an agent saw a server listen on within the last hour, and three clients or more were refused there, with less than a minute between them",
 			Otherwise: "nothing: a port that nobody asks for may be closed",
 		},
 	}
