@@ -253,6 +253,17 @@ func probed() look {
 	})
 }
 
+// reset is what was seen of RSTs that left the listener's port: of the server's own, and those that answered late segments.
+func reset(own, late uint64) func(*model.Listener) {
+	return func(l *model.Listener) {
+		outcome(model.ClientReset, 0)(l)
+		l.Losses.Clients.Aborted, l.Losses.Clients.Late, l.Losses.Clients.Begun = own, late, 1
+	}
+}
+
+// noOutgoing: its process has no connections to others.
+func noOutgoing(l *model.Listener) { l.Process.Downstream = &model.Downstream{} }
+
 // closing are connections that the server has closed.
 func closing(n int) func(*model.Listener) {
 	return func(l *model.Listener) {
@@ -1167,11 +1178,23 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "uploads that are rejected, and handshakes are not followed", status: warning, cause: model.CauseServerResets,
-			now: fresh(), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+			now: fresh().do(noOutgoing), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+		},
+		{
+			name: "uploads that are rejected behind an answer", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(reset(33, 0)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["TCPAbortOnClose"], e.Delta["PassiveOpens"] = 35, 40 },
+		},
+		{
+			name: "clients in the same network namespace close connections unread", status: ok, codes: []string{"closed_unread"}, notCodes: []string{"server_resets"},
+			now: fresh().idle(8).do(reset(0, 0)), before: fresh().idle(8), change: moved("TCPAbortOnClose", 5),
+		},
+		{
+			name: "the same, and handshakes are not followed", status: ok, codes: []string{"closed_unread"}, notCodes: []string{"server_resets"},
+			now: fresh().idle(8), before: fresh().idle(8), change: moved("TCPAbortOnClose", 5),
 		},
 		{
 			name: "connections closed unread whose other end is on this machine: by whom is not known", status: warning, cause: model.CauseServerResets,
-			now: fresh(), before: fresh(), change: func(e *symptoms.Input) {
+			now: fresh().do(noOutgoing), before: fresh(), change: func(e *symptoms.Input) {
 				e.Delta["TCPAbortOnClose"], e.Delta["EstabResets"], e.Delta["PassiveOpens"] = 35, 35, 40
 			},
 		},
@@ -1185,11 +1208,19 @@ func scenariosClaims() []scenario {
 		},
 		{
 			name: "a proxy asks on connections that keepAliveTimeout has closed", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(closing(40)).do(reset(0, 36)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+		},
+		{
+			name: "a stopped neighbour is checked: RSTs leave other ports", status: ok, notCodes: []string{"server_resets", "resets_unknown"},
+			now: fresh().do(closing(40)).do(reset(0, 0)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 30, 50 },
+		},
+		{
+			name: "RSTs of a network namespace whose handshakes are not followed", status: ok, codes: []string{"resets_unknown"}, notCodes: []string{"server_resets"},
 			now: fresh().do(closing(40)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
 		},
 		{
 			name: "uploads that pause for longer than connectionTimeout", status: warning, cause: model.CauseServerResets,
-			now: fresh().do(closing(40)).do(timesOut(time.Second)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
+			now: fresh().do(closing(40)).do(timesOut(time.Second)).do(reset(0, 36)), before: fresh(), change: func(e *symptoms.Input) { e.Delta["OutRsts"], e.Delta["PassiveOpens"] = 38, 40 },
 		},
 		{
 			name: "the server resets clients in the midst of their answer", status: warning, cause: model.CauseServerResets,

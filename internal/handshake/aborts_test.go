@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +78,51 @@ func TestResetInAnswer(t *testing.T) {
 			require.Equal(t, tt.want, s.tracker.Report()[0].ResetInAnswer)
 		})
 	}
+}
+
+// RSTs that leave the port are known from each other: the server's own, those that answer what comes for a connection that it has ended, and
+// those of what comes behind its own, or to a port without a listener.
+func TestResetsOfThePort(t *testing.T) {
+	const rst, ack, fin = packet.FlagRST, packet.FlagACK, packet.FlagFIN
+	s := newScript(t, Options{})
+	s.syn()
+	s.synAck()
+	s.acked()
+	counted := func() [2]uint64 {
+		e := s.tracker.Report()[0]
+		return [2]uint64{e.Aborted, e.Late}
+	}
+	s.out(fin|ack, serverISN+1, clientISN+1)
+	require.Zero(t, counted())
+	s.out(rst, serverISN+2, 0)
+	require.Equal(t, [2]uint64{0, 1}, counted(), "a request came late")
+	s.out(rst|ack, serverISN+500, clientISN+1)
+	require.Equal(t, [2]uint64{1, 1}, counted())
+	s.out(rst, serverISN+100, 0)
+	s.out(rst, serverISN+200, 0)
+	require.Equal(t, [2]uint64{1, 1}, counted(), "what was on its way")
+	s.out(rst|ack, 0, clientISN+1)
+	require.Equal(t, [2]uint64{1, 1}, counted(), "nothing listens")
+	s.wait(3)
+	s.out(rst, serverISN+300, 0)
+	require.Equal(t, [2]uint64{1, 2}, counted())
+}
+
+// Clients of before are reset, and nobody has come since. Where nothing listens, and where it only passes through, nobody is.
+func TestResetsBeforeAnybodyComes(t *testing.T) {
+	const rst, ack = packet.FlagRST, packet.FlagACK
+	s := newScript(t, Options{})
+	s.tracker.SetLocal([]netip.Prefix{netip.MustParsePrefix("10.0.0.9/32")})
+	s.out(rst, serverISN+2, 0)
+	s.tracker.SetLocal([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")})
+	s.out(rst|ack, 0, clientISN+1)
+	require.Empty(t, s.tracker.Report())
+	s.out(rst, serverISN+2, 0)
+	e := s.tracker.Report()
+	require.Len(t, e, 1)
+	require.Equal(t, server, e[0].Addr)
+	require.EqualValues(t, 1, e[0].Late)
+	require.Zero(t, e[0].Clients)
 }
 
 // However many connections a server resets, the latest are kept, and nothing is allocated for them.

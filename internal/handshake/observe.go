@@ -209,8 +209,8 @@ func (t *Tracker) reply(at time.Duration, i int32, s *packet.Segment) {
 
 // reset asks both ways: on the loopback a port can be the client's as well.
 func (t *Tracker) reset(at time.Duration, s *packet.Segment) {
-	if e, known := t.endpoints.Find(s.Src, s.SrcPort); known && s.Outgoing {
-		t.endpoints.list[e].account.ServerReset(at, s)
+	if s.Outgoing && s.Seq != 0 && t.scope.Follows(s.SrcPort) && t.scope.IsFrom(s) { // also of connections from before
+		t.endpoints.list[t.endpoints.obtain(s.Src, s.SrcPort)].account.ServerReset(at, s)
 	}
 	if e, known := t.endpoints.Find(s.Dst, s.DstPort); known && s.Incoming {
 		t.endpoints.list[e].account.ClientEnded(s.Src, s.SrcPort)

@@ -128,6 +128,9 @@ type ClientTotals struct {
 	// ResetInAnswer clients were let in, and reset by the server when they had not acknowledged all that it had sent: it
 	// discards what it has not sent yet, and sends nothing again.
 	ResetInAnswer uint64
+	// Aborted connections the server ended by a RST of its own, whether or not it had answered. Late segments came for connections that
+	// it had ended before, and were answered by a RST. Both are what was seen to leave its port.
+	Aborted, Late uint64
 	// Alerted clients had sent something, and the server ended the connection behind 7 bytes, the length of a TLS alert.
 	Alerted uint64
 	// TLSEnded clients began a TLS handshake, had the server's answer, and ended the connection before their part of it was done.
@@ -212,6 +215,8 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.GaveUpUnreached = less(t.GaveUpUnreached, before.GaveUpUnreached)
 	t.Unheard = less(t.Unheard, before.Unheard)
 	t.ResetInAnswer = less(t.ResetInAnswer, before.ResetInAnswer)
+	t.Aborted = less(t.Aborted, before.Aborted)
+	t.Late = less(t.Late, before.Late)
 	t.Alerted = less(t.Alerted, before.Alerted)
 	t.TLSEnded = less(t.TLSEnded, before.TLSEnded)
 	t.Answers = t.Answers.sub(before.Answers)
@@ -242,6 +247,8 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.GaveUpUnreached += other.GaveUpUnreached
 	t.Unheard += other.Unheard
 	t.ResetInAnswer += other.ResetInAnswer
+	t.Aborted += other.Aborted
+	t.Late += other.Late
 	t.Alerted += other.Alerted
 	t.TLSEnded += other.TLSEnded
 	t.Answers = t.Answers.add(other.Answers)

@@ -34,12 +34,12 @@ func serverResets() Cause {
 		Steps:  func(s *symptoms.Symptoms, _ model.Verdict) ([]model.Step, string) { return advice.ResetSteps(s) },
 		Book: Runbook{
 			Title:     "the server resets or ends connections that it has accepted",
-			Seen:      "Clients that were let in were reset by the server, or it ended their connections without a byte of an answer. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes; a client there that does so counts, too. SO_LINGER 0 in the midst of an answer shows in the two RSTs that follow it, unless the client ended its side. A failed TLS handshake shows in an answer of 7 bytes.",
+			Seen:      "Clients that were let in were reset by the server, or it ended their connections without a byte of an answer. Seen by their handshakes (CAP_NET_RAW). `TCPAbortOnClose` of the network namespace counts connections that were closed with unread bytes, a client's there, too: which RSTs leave the server's port tells which. SO_LINGER 0 in the midst of an answer shows in the two RSTs that follow it, unless the client ended its side. A failed TLS handshake shows in an answer of 7 bytes.",
 			Clients:   "Connection reset, or broken pipe, in the midst of an upload; an empty reply, or a premature end.",
 			Check:     "TLS without a version or cipher in common; a `connectionTimeout` of milliseconds that was meant in seconds; a forwarder (docker-proxy) with nobody behind it; uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset clients after their handshake, and no listener closed; or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, or RSTs as many as that answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent; or a fifth of those that came to a connector with TLS, and sent something, had 7 bytes, the length of an alert, and the end of the connection",
+			Holds:     "the server reset clients after their handshake, and no listener closed; or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, and as many RSTs of the server's own left its port, or, where handshakes are not followed, its process has no outgoing connections; or RSTs as many as that left its port, and answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent; or a fifth of those that came to a connector with TLS, and sent something, had 7 bytes, the length of an alert, and the end of the connection",
 			Otherwise: "listener_closed",
 		},
 	}
@@ -66,10 +66,10 @@ func ResetPhrase(s *symptoms.Symptoms) string {
 		return text
 	}
 	if n == 0 && s.ClosedByEither() {
-		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.UnreadCloses(), "connection"), phrase.Verb(s.UnreadCloses(), "was", "were"))
+		return phrase.Sprintf("%s %s closed with bytes unread (TCPAbortOnClose), by the server or, since both ends are on this machine, by the client", phrase.Count(s.UnreadHere(), "connection"), phrase.Verb(s.UnreadHere(), "was", "were"))
 	}
 	if n == 0 {
-		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.UnreadCloses(), "connection"), phrase.Verb(s.UnreadCloses(), "was", "were"))
+		return phrase.Sprintf("%s %s closed with request bytes unread (TCPAbortOnClose), which resets their clients", phrase.Count(s.UnreadHere(), "connection"), phrase.Verb(s.UnreadHere(), "was", "were"))
 	}
 	text := phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(s.Now), phrase.Count(n, "client"), phrase.Verb(n, "it", "they"))
 	if k := s.Delta["TCPAbortOnClose"]; k > 0 {

@@ -329,6 +329,14 @@ func findingsOfKernel() []causes.Runbook {
 			Change: "Nothing. If it is no flood, a larger acceptCount makes the SYN queue longer, too.",
 		},
 		{
+			Code: "resets_unknown", Title: "resets left this network namespace, from which port is not known",
+			Seen:    "Handshakes are not followed, and `OutRsts` rose by five at least and a fifth of the connections that came, beyond clients that were refused, or connections that were reset with unread bytes, while connections that the listener has ended are in TIME_WAIT or FIN_WAIT2.",
+			Clients: "If they are this server's: a proxy sees a reset on a connection that it had kept idle. A scan of closed ports looks the same.",
+			Check:   "`tcpdump -nni any 'tcp[tcpflags] & tcp-rst != 0 and src port PORT'`; `keepAliveTimeout` against the idle timeout of the proxy.",
+			Change:  "`keepAliveTimeout` above the proxy's, where they leave its port.",
+			Vain:    "More threads or connections.",
+		},
+		{
 			Code: "closed_unread", Title: "connections were closed with unread bytes",
 			Seen:    "`TCPAbortOnClose` of the network namespace moved: a connection was closed while bytes that came were not read, and its other end was reset. It counts servers and clients alike.",
 			Clients: "A reset, or a broken pipe, in the midst of an upload, instead of the answer (413, 401).",

@@ -30,6 +30,13 @@ func OfKernel(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "If uploads are rejected here, or answered before they have been read, their clients see a reset instead of the answer: raise maxSwallowSize (server.tomcat.max-swallow-size, -1 for any), or read the body.",
 		})
 	}
+	if n := s.LateUnknown(); n > 0 && s.ResetByServer() == 0 {
+		out = append(out, model.Finding{
+			Code: "resets_unknown", Severity: model.SeverityInfo,
+			Evidence: phrase.Sprintf("%s of this network namespace %s answered with a reset%s (OutRsts), on no connection that was refused or reset otherwise. Whether they came for connections that this server had closed is not known: others' ports count, too, listened on or not.", phrase.Count(n, "segment"), phrase.Verb(n, "was", "were"), words.InInterval(s)),
+			Advice:   "Follow handshakes (CAP_NET_RAW): then it is seen which port they leave. If a proxy keeps its connections for longer than keepAliveTimeout, its next request on one is reset.",
+		})
+	}
 	if s.Sysctl["tcp_abort_on_overflow"] == 1 {
 		out = append(out, model.Finding{
 			Code: "abort_on_overflow", Severity: model.SeverityInfo,

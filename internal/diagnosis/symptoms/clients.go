@@ -514,10 +514,22 @@ func (s *Symptoms) UnreadCloses() uint64 {
 }
 
 // ClosedUnread means that a fifth of the connections that came were closed with bytes that nobody had
-// read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE).
+// read, by one end or the other (tcp_close, LINUX_MIB_TCPABORTONCLOSE), and that they were this listener's.
 func (s *Symptoms) ClosedUnread() bool {
-	n := s.UnreadCloses()
+	n := s.UnreadHere()
 	return s.Now.Listening() && !s.unused() && n >= closedUnreadLeast && 5*n >= s.Delta["PassiveOpens"]
+}
+
+// UnreadHere are those of the network namespace's UnreadCloses that were the listener's: as many as RSTs of the server's own were seen to
+// leave its port; all, where nobody has looked, and its process is known to have no connections of its own, which it may close like that.
+func (s *Symptoms) UnreadHere() uint64 {
+	if c := s.Clients(); c != nil {
+		return min(s.UnreadCloses(), c.Aborted)
+	}
+	if p := s.Now.Process; p != nil && p.Downstream != nil && !p.Downstream.Partial && len(p.Downstream.Peers) == 0 && p.Downstream.Others == nil {
+		return s.UnreadCloses()
+	}
+	return 0
 }
 
 // unused means that nobody is connected, and that nobody came while handshakes were followed: what the network namespace
@@ -530,12 +542,34 @@ func (s *Symptoms) ClosedByEither() bool {
 	return 2*s.Delta["EstabResets"] >= s.Delta["TCPAbortOnClose"]
 }
 
-// ClosedEarly are RSTs that answered segments of connections which this listener had closed: a fifth of
+// ClosedEarly are RSTs that were seen to leave the listener's port, and answered segments of connections which it had closed: a fifth of
+// the connections that came at least; 0 where they are fewer, or not seen.
+func (s *Symptoms) ClosedEarly() uint64 {
+	c := s.Clients()
+	if c == nil {
+		return 0
+	}
+	n := min(s.lateSegments(), c.Late)
+	if n < closedUnreadLeast || 5*n < s.Delta["PassiveOpens"] {
+		return 0
+	}
+	return n
+}
+
+// LateUnknown are such RSTs where nobody has seen which port they left: the whole network namespace's.
+func (s *Symptoms) LateUnknown() uint64 {
+	if s.Clients() != nil {
+		return 0
+	}
+	return s.lateSegments()
+}
+
+// lateSegments are RSTs of the network namespace that may have answered segments of connections which this listener had closed: a fifth of
 // the connections that came at least, while others of those that were closed are still in the kernel's
 // table, from which such a RST removes one (TCP_TW_RST). What has a RST of its own reason is not counted: a refused client, a port without a listener, a
 // close with unread bytes or without lingering, an answer to a client that has left (its own kernel resets
 // that, and counts it here where it is on this machine).
-func (s *Symptoms) ClosedEarly() uint64 {
+func (s *Symptoms) lateSegments() uint64 {
 	n, known := s.Delta["OutRsts"]
 	c := s.Now.Connections
 	if !known || c == nil || !s.Now.Listening() {

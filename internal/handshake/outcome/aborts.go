@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tcpdiag/tcpdiag/internal/handshake/packet"
@@ -28,12 +29,12 @@ const (
 	abortedFor = 2 * time.Second
 )
 
-func (l *aborts) add(at time.Duration, s *packet.Segment) {
+func (l *aborts) add(at time.Duration, s *packet.Segment) (added bool) {
 	if l.list == nil {
 		l.list = make([]abort, 0, mostAborts)
 	}
 	if l.find(s.Dst, s.DstPort) != nil { // it is the same packet on another device
-		return
+		return false
 	}
 	n := abort{client: s.Dst, port: s.DstPort, sent: s.Seq, at: at, ofHost: 1}
 	host := n.client.Host()
@@ -45,7 +46,7 @@ func (l *aborts) add(at time.Duration, s *packet.Segment) {
 	}
 	if len(l.list) < mostAborts {
 		l.list = append(l.list, n)
-		return
+		return true
 	}
 	surplus := l.surplus(at)
 	host = surplus.client.Host()
@@ -55,6 +56,7 @@ func (l *aborts) add(at time.Duration, s *packet.Segment) {
 			a.ofHost--
 		}
 	}
+	return true
 }
 
 // surplus is the one that makes room: one that is not looked for any more, else the oldest of the address that has most.
@@ -81,6 +83,11 @@ func (l *aborts) find(client packet.Addr, port uint16) *abort {
 	return nil
 }
 
+// lately reports whether a client's connection was ended by one lately, whatever else is known of that.
+func (l *aborts) lately(at time.Duration, client packet.Addr, port uint16) bool {
+	return slices.ContainsFunc(l.list, func(a abort) bool { return a.port == port && a.client == client && at-a.at < abortedFor })
+}
+
 // ServerReset takes in a RST that the server sent, and counts the client if it cuts an answer off.
 func (a *Account) ServerReset(at time.Duration, s *packet.Segment) {
 	met := a.aborts.find(s.Dst, s.DstPort)
@@ -90,10 +97,14 @@ func (a *Account) ServerReset(at time.Duration, s *packet.Segment) {
 	switch {
 	case s.Seq == 0: // nobody listened
 	case s.Flags&packet.FlagACK != 0:
-		a.aborts.add(at, s)
+		if a.aborts.add(at, s) {
+			a.aborted++
+		}
 	case met != nil && met.sent-s.Seq > 1 && met.sent-s.Seq < 1<<30: // one is the server's FIN
 		met.sent = 0
 		a.inAnswer++
+	case !a.aborts.lately(at, s.Dst, s.DstPort):
+		a.behind++
 	}
 }
 

@@ -38,6 +38,10 @@ type Endpoint struct {
 	// ResetInAnswer clients were reset by the server when they had not acknowledged all that it had sent.
 	ResetInAnswer uint64
 
+	// Aborted connections the server ended by a RST of its own; Late are segments that came for connections which it had ended
+	// before, and were answered by one.
+	Aborted, Late uint64
+
 	// Alerted clients were sent as many bytes as a TLS alert has, before the server ended the connection.
 	Alerted uint64
 
@@ -108,6 +112,8 @@ type Account struct {
 	late       uint64
 	unreached  uint64
 	inAnswer   uint64
+	aborted    uint64
+	behind     uint64 // segments that came behind the end of their connection
 	alerted    uint64
 	aborts     aborts
 	answers    Answers
@@ -219,7 +225,7 @@ func (a *Account) Answer(answer Answer, first time.Duration) {
 // Report also resets what is of the time since the report before.
 func (a *Account) Report(at time.Duration) Endpoint {
 	out := Endpoint{
-		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, ResetInAnswer: a.inAnswer, Alerted: a.alerted, Answers: a.answers, Delays: a.delays, Responses: a.responses,
+		Clients: a.clients, LetIn: a.letIn, LetInLate: a.late, GaveUpUnreached: a.unreached, ResetInAnswer: a.inAnswer, Aborted: a.aborted, Late: a.behind, Alerted: a.alerted, Answers: a.answers, Delays: a.delays, Responses: a.responses,
 		Untracked: uint64(a.untracked + .5), Unanswered: a.unanswered, Flood: a.flood.now(at),
 	}
 	a.delays.Shortest, a.delays.Longest = 0, 0

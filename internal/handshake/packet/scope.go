@@ -34,13 +34,18 @@ func (s *Scope) SetLocal(addrs []netip.Prefix) {
 }
 
 // IsLocal reports whether a segment is for this namespace.
-func (s *Scope) IsLocal(to *Segment) bool {
-	if s.local == nil || to.Loopback() {
+func (s *Scope) IsLocal(to *Segment) bool { return to.Loopback() || s.has(to.Dst) }
+
+// IsFrom reports whether a segment is one of this namespace.
+func (s *Scope) IsFrom(from *Segment) bool { return from.Loopback() || s.has(from.Src) }
+
+func (s *Scope) has(a Addr) bool {
+	if s.local == nil {
 		return true
 	}
-	if _, local := s.local[to.Dst]; local {
+	if _, local := s.local[a]; local {
 		return true
 	}
-	addr := to.Dst.Netip()
+	addr := a.Netip()
 	return slices.ContainsFunc(s.locals, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -26,6 +26,7 @@ func ofClients() []report {
 			var answered, reset atomic.Int64
 			for range 20 {
 				keep(c, func() error { return late(c.Ctx, 3*time.Second, &answered, &reset) })
+				c.Wait(150 * time.Millisecond) // they come all the time
 			}
 			c.Until("requests are reset", func() bool { return reset.Load() > 20 })
 			c.Both(rig.Port, "warning server_resets", "losing server_resets").Names("keepAliveTimeout").Silent("maxSwallowSize")
