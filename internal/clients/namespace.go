@@ -250,7 +250,7 @@ func (a *account) state(e *outcome.Endpoint) {
 func totals(e *outcome.Endpoint) model.ClientTotals {
 	t := model.ClientTotals{Outcomes: e.Clients, Untracked: e.Untracked} // the outcomes are the same, in the same order
 	t.LetIn, t.LetInLate, t.GaveUpUnreached, t.ResetInAnswer = e.LetIn, e.LetInLate, e.GaveUpUnreached, e.ResetInAnswer
-	t.Aborted, t.Late = e.Aborted, e.Late
+	t.Aborted, t.Late, t.TLSBegun = e.Aborted, e.Late, e.TLSBegun
 	t.Unheard, t.Alerted, t.TLSEnded = e.Unheard, e.Alerted, e.TLSEnded
 	t.Begun = uint64(e.Open() - e.Refused)
 	for _, n := range e.Clients {

@@ -133,6 +133,8 @@ type ClientTotals struct {
 	Aborted, Late uint64
 	// Alerted clients had sent something, and the server ended the connection behind 7 bytes, the length of a TLS alert.
 	Alerted uint64
+	// TLSBegun clients were seen to begin a TLS handshake; more may have, while it is not looked for.
+	TLSBegun uint64
 	// TLSEnded clients began a TLS handshake, had the server's answer, and ended the connection before their part of it was done.
 	TLSEnded uint64
 	// Unheard clients were connected, and something in front of their sockets dropped what they sent, or rejected it.
@@ -218,6 +220,7 @@ func (t ClientTotals) Sub(before ClientTotals) ClientTotals {
 	t.Aborted = less(t.Aborted, before.Aborted)
 	t.Late = less(t.Late, before.Late)
 	t.Alerted = less(t.Alerted, before.Alerted)
+	t.TLSBegun = less(t.TLSBegun, before.TLSBegun)
 	t.TLSEnded = less(t.TLSEnded, before.TLSEnded)
 	t.Answers = t.Answers.sub(before.Answers)
 	t.Responses = t.Responses.sub(before.Responses)
@@ -250,6 +253,7 @@ func (t ClientTotals) Add(other ClientTotals) ClientTotals {
 	t.Aborted += other.Aborted
 	t.Late += other.Late
 	t.Alerted += other.Alerted
+	t.TLSBegun += other.TLSBegun
 	t.TLSEnded += other.TLSEnded
 	t.Answers = t.Answers.add(other.Answers)
 	t.Responses = t.Responses.add(other.Responses)

@@ -58,6 +58,11 @@ func (c *Connector) Kind() Server {
 	return s
 }
 
+// IsTomcat means that its limits are a Tomcat's, of which the settings are known.
+func (c *Connector) IsTomcat() bool {
+	return c != nil && (c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil))
+}
+
 // IsJVM goes by the name of a process's main thread, which any user may read:
 // java, or jsvc (jsvc.exec) of commons-daemon.
 func IsJVM(comm string) bool { return comm == "java" || strings.HasPrefix(comm, "jsvc") }

@@ -70,6 +70,7 @@ func (d *draft) listener(l *model.Listener) {
 	if l.Listening() {
 		h.beside = h.beside || besides(d.Snapshot, l)
 		l.Totals.Clients = new(a.Totals)
+		h.greeted(a)
 		h.spoken(l.Connector, d.Time)
 		l.Totals.Clients.Answers = h.answers(a.Totals.Answers)
 	}

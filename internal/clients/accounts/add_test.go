@@ -143,3 +143,58 @@ func TestRefusedOfTheOtherListener(t *testing.T) {
 	port.RefusedAt = netip.MustParseAddrPort("10.0.0.9:8080")
 	require.EqualValues(t, 34, refused(one, other), "neither has listened there")
 }
+
+// What the clients' first bytes are says whether the server's are an answer: of TLS they are none. Of a Tomcat the settings say it.
+func TestAnswersOfTLS(t *testing.T) {
+	at := netip.MustParseAddrPort("0.0.0.0:443")
+	type look struct {
+		tls, ended uint64 // that began by TLS, and all that said something and have ended
+		known      bool
+	}
+	nginx, tomcat := &model.Connector{Server: "nginx"}, &model.Connector{Protocol: "http-nio", MaxThreads: &model.Setting[int]{Value: 200}}
+	for _, tt := range []struct {
+		name   string
+		server *model.Connector
+		looks  []look
+	}{
+		{"its clients finish their handshakes, and wait for an upstream that hangs", nginx, []look{{0, 0, true}, {1, 0, false}, {20, 0, false}, {20, 20, false}, {21, 40, false}}},
+		{"plain", nginx, []look{{0, 1, true}, {0, 40, true}}},
+		{"plain, and scanners ask for TLS", nginx, []look{{0, 4, true}, {1, 4, true}, {1, 5, true}, {2, 60, true}}},
+		{"plain, and the first is a scanner", nginx, []look{{1, 0, false}, {1, 1, false}, {1, 3, true}, {2, 12, true}}},
+		{"few handshakes are seen to begin by and by", nginx, []look{{20, 20, false}, {30, 400, false}, {30, 700, true}}},
+		{"clients ask a Tomcat for TLS that speaks none", tomcat, []look{{0, 0, true}, {20, 20, true}}},
+	} {
+		var state *State
+		a := &Account{}
+		c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{at: a, Port(443): {}}}}}
+		for i, l := range tt.looks {
+			a.Totals.TLSBegun, a.Totals.Answers.Answered = l.tls, l.ended
+			s := &model.Snapshot{
+				Time: time.Unix(1_700_000_000+int64(i), 0), Interval: 10 * time.Second,
+				Listeners: []model.Listener{{ID: model.ListenerID{NetNS: 1, Address: at}, Port: 443, Connector: tt.server, Losses: &model.Losses{}}},
+			}
+			state = Add(state, c, s)
+			for _, answers := range []model.ClientAnswers{s.Listeners[0].Totals.Clients.Answers, s.Listeners[0].Losses.Clients.Answers} {
+				require.Equal(t, l.known, answers.Known, "%s, %d", tt.name, i)
+				require.Equal(t, !l.known, answers.Why != "", "%s, %d", tt.name, i)
+			}
+		}
+	}
+}
+
+// Another server at the same address is judged by its own clients.
+func TestGreetingsOfAnotherServer(t *testing.T) {
+	var h history
+	a := &Account{}
+	meet := func(tls, all uint64) bool {
+		a.Totals.TLSBegun += tls
+		a.Totals.Answers.Answered += all
+		h.greeted(a)
+		return h.greeting.tls
+	}
+	require.False(t, meet(0, 5000))
+	a.Since = time.Unix(1_700_000_000, 0)
+	require.False(t, meet(0, 0))
+	require.False(t, meet(1, 1), "one may be a scanner")
+	require.True(t, meet(3, 3))
+}

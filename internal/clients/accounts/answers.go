@@ -44,9 +44,47 @@ func (h *history) answers(a model.ClientAnswers) model.ClientAnswers {
 		why = "the clients of AJP are a proxy's connections"
 	case limitsAlone(c):
 		return model.ClientAnswers{Least: true, Why: unknownProtocol, Unanswered: a.Unanswered, Closed: a.Closed}
+	case h.greeting.tls && !c.IsTomcat(): // of which the settings say what it speaks
+		why = "its clients begin with TLS, and the first byte of a server that speaks it is no answer"
 	default:
 		a.Known = true
 		return a
 	}
 	return model.ClientAnswers{Why: why}
 }
+
+// greeting is how the clients of a listener begin.
+type greeting struct {
+	since  time.Time // of the listener
+	before greetings // when it began
+	judged bool
+	tls    bool // by TLS
+}
+
+// greetings are the clients that began by TLS, where that was looked for, and all that said something and have ended.
+type greetings struct{ tls, all uint64 }
+
+// greetedLeast is how many clients change what is said of a server: one may be a scanner of ports, or mistaken.
+const greetedLeast = 3
+
+// greeted takes how the clients of the listener have begun: those of TLS are half of all that say something. Where a server is
+// known to speak it, most of them may have been missed.
+func (h *history) greeted(a *Account) {
+	g, t := &h.greeting, &a.Totals
+	now := greetings{t.TLSBegun, t.Answers.Answered + t.Answers.Unanswered + t.Answers.Unclear}
+	if !g.since.Equal(a.Since) { // another one listens
+		g.since, g.before = a.Since, now
+	}
+	tls, all := now.tls-min(now.tls, g.before.tls), now.all-min(now.all, g.before.all)
+	if tls+all == 0 || g.judged && max(tls, all) < greetedLeast {
+		return
+	}
+	part := uint64(2)
+	if g.tls && tls >= greetedLeast {
+		part = missedPart
+	}
+	g.judged, g.tls = true, part*tls >= all
+}
+
+// missedPart: of a server that speaks TLS one of as many clients is seen to begin with it at least.
+const missedPart = 20

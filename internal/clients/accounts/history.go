@@ -59,13 +59,14 @@ func (s *State) Judged(l *model.Listener, now time.Time) {
 
 // history is what was seen of one account.
 type history struct {
-	speaks  *model.Connector // what is known of its protocol, nil for nothing
-	beside  bool             // something else was seen to listen on its port at the same time
-	unnamed time.Time        // since when it is not known what listens; zero where it is, and where nothing does
-	recents []trouble
-	away    away
-	quiet   quiet
-	unseen  time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
+	speaks   *model.Connector // what is known of its protocol, nil for nothing
+	greeting greeting
+	beside   bool      // something else was seen to listen on its port at the same time
+	unnamed  time.Time // since when it is not known what listens; zero where it is, and where nothing does
+	recents  []trouble
+	away     away
+	quiet    quiet
+	unseen   time.Time // since when SYNs were dropped of which no handshake was seen; zero for never
 }
 
 // trouble is when a listener began to lose something, and what its clients had come to.

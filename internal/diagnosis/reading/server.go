@@ -19,13 +19,7 @@ func ServerName(l *model.Listener) string {
 }
 
 // IsTomcat is also true when somebody gave one of Tomcat's limits by hand.
-func IsTomcat(l *model.Listener) bool {
-	c := l.Connector
-	if c == nil {
-		return false
-	}
-	return c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil)
-}
+func IsTomcat(l *model.Listener) bool { return l.Connector.IsTomcat() }
 
 // OtherJVM means that it is a JVM in which no Tomcat was recognised.
 func OtherJVM(l *model.Listener) bool { return !IsTomcat(l) && l.Connector.Kind().JVM }

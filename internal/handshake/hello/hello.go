@@ -31,6 +31,7 @@ type Clients struct {
 	seed   maphash.Seed // of the parts, which nobody can foresee
 	parts  *[parts]shares.Slots[hello]
 	counts counts.Clients
+	begun  counts.Clients // all that were seen to begin
 }
 
 // hello is a ClientHello: where it ends, and what of the server it acknowledges.
@@ -61,6 +62,7 @@ func (c *Clients) Observe(at time.Duration, s *packet.Segment, follows func(port
 		*h = begun(at, s)
 	default:
 		part.Add(&e, begun(at, s), most, ^uint64(at)) // the oldest goes
+		c.begun.Add(e.Server.Netip())
 	}
 }
 
@@ -76,3 +78,6 @@ func (h *hello) fails(s *packet.Segment) bool {
 
 // Of is how many there were at an address that is followed. After the last report of one its count begins again.
 func (c *Clients) Of(server netip.AddrPort, last bool) uint64 { return c.counts.Of(server, last) }
+
+// Begun is how many of all clients were seen to begin a TLS handshake there, likewise.
+func (c *Clients) Begun(server netip.AddrPort, last bool) uint64 { return c.begun.Of(server, last) }

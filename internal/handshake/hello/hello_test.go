@@ -75,6 +75,20 @@ func TestTLSEnded(t *testing.T) {
 	}
 }
 
+// Who begins is counted once, whatever is repeated.
+func TestTLSBegun(t *testing.T) {
+	var c Clients
+	server := netip.MustParseAddrPort("10.0.0.1:8443")
+	for n := range 5 {
+		begin, end := beginAndEnd(server, netip.AddrPortFrom(netip.MustParseAddr("10.0.0.7"), uint16(41000+n)))
+		c.Observe(0, &begin, follows)
+		c.Observe(time.Millisecond, &begin, follows)
+		c.Observe(time.Second, &end, follows)
+	}
+	require.EqualValues(t, 5, c.Begun(server, true))
+	require.Zero(t, c.Begun(server, false))
+}
+
 // begin is the segment of a client's ClientHello, and end the one of its FIN after an alert.
 func beginAndEnd(server, client netip.AddrPort) (begin, end packet.Segment) {
 	begin = packet.Segment{

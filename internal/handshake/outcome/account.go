@@ -45,6 +45,9 @@ type Endpoint struct {
 	// Alerted clients were sent as many bytes as a TLS alert has, before the server ended the connection.
 	Alerted uint64
 
+	// TLSBegun clients were seen to begin a TLS handshake.
+	TLSBegun uint64
+
 	// TLSEnded clients ended a TLS handshake themselves when they had an answer to their ClientHello.
 	TLSEnded uint64
 

@@ -86,6 +86,7 @@ func TestTLSEnded(t *testing.T) {
 		}
 		require.Eventually(t, func() bool { return countedAt(t, tap, to).TLSEnded >= fail }, time.Minute, 10*time.Millisecond, "of %d", fail)
 		require.Equal(t, fail, countedAt(t, tap, to).TLSEnded)
+		require.GreaterOrEqual(t, countedAt(t, tap, to).TLSBegun, uint64(10*each), "of each version five")
 	}
 	on(t, "loopback", "127.0.0.1", try)
 	on(t, "IPv6 loopback", "::1", try)

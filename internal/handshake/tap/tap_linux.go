@@ -258,6 +258,7 @@ func (t *Tap) Report() (Report, error) {
 	for i := range r.Endpoints {
 		e := &r.Endpoints[i]
 		e.Unheard, e.TLSEnded = t.unheard.Of(e.Addr, e.Ended), t.hellos.Of(e.Addr, e.Ended)
+		e.TLSBegun = t.hellos.Begun(e.Addr, e.Ended)
 	}
 	if t.o.Counters != nil {
 		if c, failed := t.o.Counters(); failed == nil {

@@ -70,7 +70,7 @@ func modelNames() []named {
 		of[model.Recent]("Began Ended Over Latest ClientsTurnedAway Proxies Packets QueueResets Cause"),
 		of[model.Clients]("ClientTotals Waits Observed Waiting Settling Stalling Unreached Estimated PacketsLost AfterDrops " +
 			"RefusedAt RefusedBefore Losers Balancer Proxies Flood Arrivals -ReportedFirstBytes"),
-		of[model.ClientTotals]("Outcomes Begun Withdrawn LetIn LetInLate GaveUpUnreached ResetInAnswer Aborted Late Alerted TLSEnded Unheard Answers Delays Responses Untracked"),
+		of[model.ClientTotals]("Outcomes Begun Withdrawn LetIn LetInLate GaveUpUnreached ResetInAnswer Aborted Late Alerted TLSBegun TLSEnded Unheard Answers Delays Responses Untracked"),
 		of[model.ClientAnswers]("Known Least Why Answered Unanswered Closed Checks Unclear"),
 		of[model.ConnectDelays]("Count Sum Bounds Buckets"),
 		of[model.FirstResponses]("Count Sum Bounds Buckets"),
