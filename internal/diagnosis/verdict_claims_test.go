@@ -132,6 +132,15 @@ func refusedAt(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.Clients.RefusedAt = netip.MustParseAddrPort(addr) }
 }
 
+// losers are the addresses of those who were turned away.
+func losers(addrs ...string) func(*model.Listener) {
+	return func(l *model.Listener) {
+		for _, a := range addrs {
+			l.Losses.Clients.Losers = append(l.Losses.Clients.Losers, model.ClientSource{Addr: netip.MustParseAddr(a), Clients: 1})
+		}
+	}
+}
+
 func boundTo(addr string) func(*model.Listener) {
 	return func(l *model.Listener) { l.ID.Address = netip.MustParseAddrPort(addr) }
 }
@@ -682,8 +691,48 @@ func scenariosClaims() []scenario {
 			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 1)).do(refusedAt("203.0.113.9:8080")), before: fresh().idle(8).do(here),
 		},
 		{
-			name: "nobody but one is there, who is refused at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			name: "nobody but one is there, who is refused at the interface's address", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"listens_elsewhere"},
 			now: fresh().do(here).do(outcome(model.ClientRefused, 1)).do(refusedAt("10.0.0.2:8080")), before: fresh().do(here),
+		},
+		{
+			name: "nobody has been let in yet, and one's SYNs have no answer", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"before_listener"},
+			now: fresh().do(outcome(model.ClientGaveUp, 1)), before: fresh(),
+		},
+		{
+			name: "nobody but three are there, who are refused at the interface's address", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().do(here).do(outcome(model.ClientRefused, 3)).do(refusedAt("10.0.0.2:8080")).do(losers("10.0.0.7")), before: fresh().do(here),
+		},
+		{
+			name: "a scanner tries three times at the public address, and a proxy is connected at loopback", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"listens_elsewhere"},
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 3)).do(refusedAt("203.0.113.9:8080")).do(losers("198.51.100.7")), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "one client tries twelve times, and a proxy is connected at loopback", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 12)).do(refusedAt("203.0.113.9:8080")).do(losers("198.51.100.7")), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "one client keeps trying by and by, and a proxy is connected at loopback", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 3)).do(refusedAt("203.0.113.9:8080")).do(losers("198.51.100.7")).do(func(l *model.Listener) {
+				l.Losses.Clients.Losers[0].Clients = 12
+			}), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "three of several addresses are refused, and a proxy is connected at loopback", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 3)).do(refusedAt("203.0.113.9:8080")).do(losers("198.51.100.7", "198.51.100.8")), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "three of this machine are refused, and a proxy is connected at loopback", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(here).do(outcome(model.ClientRefused, 3)).do(refusedAt("10.0.0.2:8080")).do(losers("10.0.0.2")), before: fresh().idle(8).do(here),
+		},
+		{
+			name: "the balancer that brings all others is refused three times", status: losing, cause: model.CauseListensElsewhere,
+			now: fresh().idle(8).do(boundTo("10.0.0.1:8080")).do(outcome(model.ClientRefused, 3)).do(refusedAt("10.0.0.2:8080")).do(losers("10.0.0.7")).do(func(l *model.Listener) {
+				l.Losses.Clients.Proxies = l.Losses.Clients.Losers
+			}), before: fresh().idle(8).do(boundTo("10.0.0.1:8080")),
+		},
+		{
+			name: "a rule drops what a scanner sends three times, and a proxy is connected", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"before_listener"},
+			now: fresh().idle(8).do(outcome(model.ClientGaveUp, 3)).do(losers("198.51.100.7")), before: fresh().idle(8), change: moved("nft inet firewall input handle 5 drop dport 8080", 9),
 		},
 		{
 			name: "a local check is let in, and five are refused at the interface's address", status: losing, cause: model.CauseListensElsewhere,

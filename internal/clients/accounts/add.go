@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -85,6 +86,7 @@ func (d *draft) listener(l *model.Listener) {
 		if l.Listening() && d.alone(l, port) { // it was down within the interval
 			c.Outcomes[model.ClientRefused] = port.clients(n, d.Time, span, false).Outcomes[model.ClientRefused]
 			if c.Outcomes[model.ClientRefused] > 0 {
+				c.Losers = together(c.Losers, port.Latest.Losers)
 				c.RefusedAt, c.RefusedBefore = port.RefusedAt, !a.Since.IsZero() && port.Refused.Before(a.Since.Add(decidedIn))
 			}
 		}
@@ -101,6 +103,23 @@ func (d *draft) listener(l *model.Listener) {
 			l.Recent, l.Lately = h.withoutThose(l.Recent, l.Lately)
 		}
 	}
+}
+
+// mostLosers is how many addresses are named.
+const mostLosers = 5
+
+// together are the addresses of both from which most were turned away.
+func together(a, b []model.ClientSource) []model.ClientSource {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if i := slices.IndexFunc(out, func(c model.ClientSource) bool { return c.Addr == s.Addr }); i >= 0 {
+			out[i].Clients += s.Clients
+			continue
+		}
+		out = append(out, s)
+	}
+	slices.SortStableFunc(out, func(a, b model.ClientSource) int { return cmp.Compare(b.Clients, a.Clients) })
+	return out[:min(len(out), mostLosers)]
 }
 
 // besides reports whether something else of its namespace listens on the port.

@@ -198,3 +198,25 @@ func TestGreetingsOfAnotherServer(t *testing.T) {
 	require.False(t, meet(1, 1), "one may be a scanner")
 	require.True(t, meet(3, 3))
 }
+
+// Who was refused is named by the port, and among those that were turned away at the listener.
+func TestLosersOfThePort(t *testing.T) {
+	source := func(addr string, n uint64) model.ClientSource {
+		return model.ClientSource{Addr: netip.MustParseAddr(addr), Clients: n}
+	}
+	at := netip.MustParseAddrPort("127.0.0.1:8080")
+	a, port := &Account{}, &Account{}
+	a.Latest.Losers = []model.ClientSource{source("10.0.0.1", 3), source("10.0.0.2", 2)}
+	port.Latest.Losers = []model.ClientSource{source("10.0.0.2", 5)}
+	c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{at: a, Port(8080): port}}}}
+	losers := func() []model.ClientSource {
+		s := &model.Snapshot{Time: time.Unix(1_700_000_000, 0), Interval: 10 * time.Second, Listeners: []model.Listener{{ID: model.ListenerID{NetNS: 1, Address: at}, Port: 8080, Losses: &model.Losses{}}}}
+		Add(nil, c, s)
+		return s.Listeners[0].Losses.Clients.Losers
+	}
+	require.Equal(t, a.Latest.Losers, losers(), "nobody was refused")
+	port.Totals.Outcomes[model.ClientRefused] = 5
+	require.Equal(t, []model.ClientSource{source("10.0.0.2", 7), source("10.0.0.1", 3)}, losers())
+	require.Equal(t, source("10.0.0.1", 3), a.Latest.Losers[0], "which are others' too")
+	require.EqualValues(t, 2, a.Latest.Losers[1].Clients)
+}

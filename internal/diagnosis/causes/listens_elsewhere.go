@@ -58,7 +58,7 @@ func listensElsewhere() Cause {
 			Check:     "`ss -ltn` against the address that the clients use, and what their name resolves to.",
 			Change:    "`server.address` (the Connector's `address`), or the clients' address.",
 			Vain:      "Any of Tomcat's limits.",
-			Holds:     "clients were refused at an address that this listener does not cover, three or more and one of twenty that came, or nobody else is connected or let in; or by TCP itself, and it is bound to a device",
+			Holds:     "clients were refused at an address that this listener does not cover, three or more and one of twenty that came, and, where others are connected and nobody new is let in, of several addresses, or ten of one; or by TCP itself, and it is bound to a device",
 			Otherwise: "before_listener, where it covers the address",
 		},
 	}

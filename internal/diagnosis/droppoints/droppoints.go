@@ -174,7 +174,11 @@ func StrangersSteps(s *symptoms.Symptoms) []model.Step {
 		return out
 	}
 	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
-		return append(out, advice.Action("If they are, have them ask where it listens, or come by the proxy that does"))
+		text := "If they are, have them ask where it listens"
+		if s.OthersGetIn() {
+			text += ", or come by the proxy that does"
+		}
+		return append(out, advice.Action(text))
 	}
 	return append(out, advice.Command("If they are, see which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"))
 }

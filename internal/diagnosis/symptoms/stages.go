@@ -1,6 +1,8 @@
 package symptoms
 
 import (
+	"slices"
+
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -68,15 +70,31 @@ func (s *Symptoms) LostMany() bool {
 	return n > 0 && (s.DroppedLately() || s.WasFull() || s.AddressMissing() || s.tooMany(n))
 }
 
-// tooMany: one of twenty that came, and three at least; or any while nobody gets in.
+// tooMany: one of twenty that came, and three at least, unless others are connected and a stranger alone comes.
 func (s *Symptoms) tooMany(n uint64) bool {
 	if s.Clients() == nil { // by the sockets of local clients, of which none is a stranger's
 		return true
 	}
-	if n < leftLeast {
-		return !s.OthersGetIn()
+	if n < leftLeast || n < strangersMost && s.OthersGetIn() && s.LetInLately() == 0 && s.ofOneStranger() {
+		return false
 	}
 	return unansweredPart*n >= n+s.LetInLately()
+}
+
+// strangersMost is how often a stranger tries at most: who tries more often within a minute or two is a client that wants to get in.
+const strangersMost = 10
+
+// ofOneStranger means that all that were turned away lately are of one address, which is none of this machine's, and none from
+// which most clients come, and are few there, too.
+func (s *Symptoms) ofOneStranger() bool {
+	c := s.Clients()
+	if len(c.Losers) != 1 || c.Losers[0].Clients >= strangersMost {
+		return false
+	}
+	a := c.Losers[0].Addr.Unmap()
+	known := func(p model.ClientSource) bool { return p.Addr.Unmap() == a }
+	return !a.IsLoopback() && a != c.RefusedAt.Addr().Unmap() && a != s.Now.ID.Address.Addr().Unmap() &&
+		(c.Balancer == nil || !known(*c.Balancer)) && !slices.ContainsFunc(c.Proxies, known)
 }
 
 // OnlyUnanswered means that clients were let in and had no answer, and nothing else was lost.

@@ -133,7 +133,10 @@ func Strangers(s *symptoms.Symptoms) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	beside := "others have been let in before"
+	beside := "nobody has been let in yet"
+	if s.OthersGetIn() {
+		beside = "others have been let in before"
+	}
 	if n := s.LetInLately(); n > 0 {
 		beside = phrase.Sprintf("%s %s let in", phrase.Count(n, "other"), phrase.Verb(n, "was", "were"))
 	} else if n := s.Open(); n > 0 {
