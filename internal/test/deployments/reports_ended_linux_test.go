@@ -93,6 +93,7 @@ while True:
 			c.Row.Truth = fmt.Sprintf("%s; clients ask for TLS 1.3: %d answered, the handshake of %d failed", s.Says(rig.Port), answered.Load(), ended.Load())
 			c.UnwindTo(at)
 			serve("TLSv1.2,TLSv1.3")
+			c.Until("a client has been answered", func() bool { return secured(c.Ctx, config, new(atomic.Int64), new(atomic.Int64)) == nil }) // the first may take long
 			for range 5 {
 				keep(c, func() error { return secured(c.Ctx, config, &answered, &ended) })
 			}
