@@ -96,7 +96,7 @@ func (c *catalogue) countedFrom(started time.Time) {
 	at := timestamppb.New(started)
 	counters := []*metric{
 		c.refused, c.droppedByCause, c.netns.unattributed,
-		c.listener.fullSeconds, c.listener.dropped, c.listener.overflow, c.listener.synDropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.answered, c.listener.unanswered,
+		c.listener.fullSeconds, c.listener.dropped, c.listener.overflow, c.listener.synDropped, c.listener.abandoned, c.listener.queueResets, c.listener.outcomes, c.listener.turnedAway, c.listener.answered, c.listener.unanswered, c.listener.closed,
 		c.self.missedTicks, c.self.failedSamples, c.self.incidents, c.self.lostFrames, c.self.writeErrors, c.self.refused, c.self.evicted,
 	}
 	for _, m := range counters {

@@ -77,7 +77,7 @@ func clientTotals() *model.ClientTotals {
 	t := &model.ClientTotals{Outcomes: [model.NumClientOutcomes]uint64{
 		model.ClientConnected: 8293, model.ClientDelayed: 2, model.ClientGaveUp: 1707, model.ClientStalled: 12,
 	}}
-	t.Answers = model.ClientAnswers{Known: true, Answered: 8250, Unanswered: 40, Checks: 3}
+	t.Answers = model.ClientAnswers{Known: true, Answered: 8250, Unanswered: 40, Closed: 7, Checks: 3}
 	t.Delays = model.ConnectDelays{
 		Count: 2, Sum: 4.1,
 		Bounds:  [model.NumDelayBuckets]float64{.25, .75, 1.5, 2.5, 3.5, 5.5, 9, 17, 25, 50},
@@ -139,6 +139,7 @@ func plain(port uint16) model.Listener {
 	l.Limits = l.Limits[:2]
 	l.Totals.Dropped = nil
 	l.Totals.Clients.Delays = model.ConnectDelays{}
+	l.Totals.Clients.Answers.Closed = 0
 	return l
 }
 

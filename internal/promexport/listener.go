@@ -14,7 +14,7 @@ const (
 	// MaxSeriesPerListener is the most series one listener can have, its
 	// connector's, its process's and its target's included; each bucket of a classic
 	// histogram counts, as Prometheus counts.
-	MaxSeriesPerListener = 135
+	MaxSeriesPerListener = 136
 	// MaxRetained is the number of closed addresses whose counters are
 	// exported: a server that listens on a new port every second must not fill
 	// Prometheus.
@@ -50,6 +50,7 @@ type listenerMetrics struct {
 	turnedAway     *metric
 	fromProxies    *metric
 	unanswered     *metric
+	closed         *metric
 	answered       *metric
 	delays         *metric
 	firstResponse  *metric
@@ -140,6 +141,9 @@ func newListenerMetrics(c *catalogue) listenerMetrics {
 			"listener", "netns"),
 		unanswered: c.counter("tcpdiag_listener_clients_unanswered_total",
 			"Clients that were let in, sent something and received nothing until they left: read timeouts inside; absent where the server's first byte is no answer (TLS, HTTP/2) and where handshakes are not followed.",
+			"listener", "netns"),
+		closed: c.counter("tcpdiag_listener_clients_closed_total",
+			"Of tcpdiag_listener_clients_unanswered_total, those whose connection the server has ended; absent before the first of them.",
 			"listener", "netns"),
 		delays: c.histogram("tcpdiag_listener_connect_delay_seconds",
 			"How long the clients of outcome delayed waited to be let in; absent before the first of them.",
@@ -284,6 +288,9 @@ func (c *Collector) outcomes(e emitter, ls labels, t *model.ClientTotals) {
 	}
 	if t.Answers.Known || t.Answers.Least {
 		e.value(c.catalogue.listener.unanswered, ls, float64(t.Answers.Unanswered))
+		if t.Answers.Closed > 0 {
+			e.value(c.catalogue.listener.closed, ls, float64(t.Answers.Closed))
+		}
 	}
 	if t.Delays.Count > 0 { // a dozen series that most listeners never need; the counter above is there from the start
 		e.histogram(c.catalogue.listener.delays, ls, boundedHistogram(t.Delays.Bounds[:], t.Delays.Buckets[:], t.Delays.Count, t.Delays.Sum))

@@ -124,7 +124,7 @@ func queries(text string) []string {
 		if yaml.Unmarshal([]byte(m[1]), &format) != nil {
 			continue
 		}
-		out = append(out, strings.NewReplacer("%s", `job="x"`, "%q", `"x"`).Replace(format))
+		out = append(out, strings.NewReplacer("%s", `job="x"`, "%[1]s", `job="x"`, "%q", `"x"`).Replace(format))
 	}
 	return out
 }
