@@ -32,7 +32,8 @@ type look struct {
 
 const lookEvery = 250 * time.Millisecond
 
-// agent starts `tcpdiag agent`, given no more than the ports.
+// agent starts `tcpdiag agent`, given no more than the ports, and waits until it follows the handshakes of those on which something
+// listens: it is ready before, and who comes until then is not counted.
 func (b *scene) agent(ports ...int) *watch {
 	var args []string
 	for _, p := range ports {
@@ -45,6 +46,12 @@ func (b *scene) agent(ports ...int) *watch {
 	w := &watch{b: b, agent: agent, before: before, stop: make(chan struct{}), done: make(chan struct{})}
 	b.AtEnd(w.end)
 	go w.run()
+	b.Within(time.Minute, "handshakes are followed", func() bool {
+		d, err := agent.Snapshot(b.Ctx)
+		return err == nil && !slices.ContainsFunc(d.Listeners, func(l rig.Listener) bool {
+			return l.AcceptQueue != nil && (l.Clients == nil || l.Clients.ObservedSeconds == 0)
+		})
+	})
 	return w
 }
 

@@ -36,10 +36,16 @@ type Listener struct {
 	SynBacklog  *SynBacklog  `json:"syn_backlog"`
 	AcceptQueue *AcceptQueue `json:"accept_queue"`
 	Connections *Connections `json:"connections"`
+	Clients     *Clients     `json:"clients"`
 	Capacity    *int         `json:"capacity"`
 	Limits      []Limit      `json:"limits"`
 	Losses      *Losses      `json:"losses"`
 	Verdict     Verdict      `json:"verdict"`
+}
+
+// Clients are counted where handshakes are followed.
+type Clients struct {
+	ObservedSeconds float64 `json:"observed_seconds"`
 }
 
 // Process owns a listener.
