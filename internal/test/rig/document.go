@@ -36,15 +36,15 @@ type Listener struct {
 	SynBacklog  *SynBacklog  `json:"syn_backlog"`
 	AcceptQueue *AcceptQueue `json:"accept_queue"`
 	Connections *Connections `json:"connections"`
-	Clients     *Clients     `json:"clients"`
+	Clients     *Followed    `json:"clients"`
 	Capacity    *int         `json:"capacity"`
 	Limits      []Limit      `json:"limits"`
 	Losses      *Losses      `json:"losses"`
 	Verdict     Verdict      `json:"verdict"`
 }
 
-// Clients are counted where handshakes are followed.
-type Clients struct {
+// Followed is for how long its clients are counted, nil where handshakes are not followed.
+type Followed struct {
 	ObservedSeconds float64 `json:"observed_seconds"`
 }
 
