@@ -235,6 +235,18 @@ func scenariosConfused() []scenario {
 			change: minute, codes: []string{"abandoned_requests"},
 		},
 		{
+			name: "three give up of a proxy's connections, which are kept and bring many requests", status: ok, codes: []string{"abandoned_requests"},
+			now: tomcat(200, 8192, 100).pool(40).inService(2).idle(38).do(used(36)).do(abandoned(3)), before: tomcat(200, 8192, 100).pool(40).inService(2).idle(38).do(used(36)), change: opened(3),
+		},
+		{
+			name: "three give up of a few connections that are used all the time", status: ok, codes: []string{"abandoned_requests"},
+			now: tomcat(200, 8192, 100).pool(40).inService(2).idle(8).do(used(8)).do(abandoned(3)), before: tomcat(200, 8192, 100).pool(40).inService(2).idle(8).do(used(8)), change: opened(3),
+		},
+		{
+			name: "most of those who come give up, and those that are kept are quiet", status: warning, codes: []string{"abandoned_requests"},
+			now: tomcat(200, 8192, 100).pool(40).inService(2).idle(38).do(abandoned(9)), before: tomcat(200, 8192, 100).pool(40).inService(2).idle(38), change: opened(12),
+		},
+		{
 			name: "clients give up while others wait outside", status: saturated, cause: maxConns, chain: chainOf(maxConns),
 			now: tomcat(200, 60, 100).inService(60).queue(20, time.Second).do(abandoned(1)), before: tomcat(200, 60, 100).inService(60).queue(20, time.Second),
 			change: minute, codes: []string{"abandoned_requests"},
@@ -622,6 +634,17 @@ func bounded(l *model.Listener) {
 }
 
 // abandoned are requests whose clients closed before the answer.
+// used of the idle connections were within two seconds.
+func used(n int) func(*model.Listener) { return func(l *model.Listener) { l.Connections.Recent = n } }
+
+// opened is how many connections came within a minute.
+func opened(n uint64) func(*symptoms.Input) {
+	return func(e *symptoms.Input) {
+		minute(e)
+		e.Delta["PassiveOpens"] = n
+	}
+}
+
 func abandoned(n uint64) func(*model.Listener) {
 	return func(l *model.Listener) { l.Losses.AbandonedRequests = n }
 }

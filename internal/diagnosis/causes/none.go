@@ -140,6 +140,8 @@ func unknownSteps(s *symptoms.Symptoms) []model.Step {
 		return advice.TLSSteps(s)
 	case s.Forgotten():
 		return advice.ForgottenSteps(s)
+	case s.LeftUnanswered() && !noJVM(s):
+		return []model.Step{advice.DumpStep(s, "See what the threads do with their requests")}
 	case !reading.OtherJVM(s.Now) && (s.RequestsStand() || s.StandsLong() || s.NothingAccepted() > 0 && roomKnown(s)):
 		return []model.Step{advice.DumpStep(s, "Ask the JVM what its acceptor, poller and workers do")}
 	case otherServer(s):

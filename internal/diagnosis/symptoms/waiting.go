@@ -75,12 +75,23 @@ func (s *Symptoms) Forgotten() bool {
 	return s.Both(func(l *model.Listener) bool { return reading.Forgotten(l) > 0 })
 }
 
-// LeftUnanswered means that clients left whose requests were begun, or waited, as many as a fifth of those
-// that came at least: fewer are those of people who click again.
+// LeftUnanswered means that clients left whose requests were begun, or waited, as many as a fifth of the requests at least: fewer are
+// those of people who click again.
 func (s *Symptoms) LeftUnanswered() bool {
 	n := s.Losses().AbandonedRequests
 	opens, known := s.Delta["PassiveOpens"]
-	return s.Now.Listening() && n >= leftLeast && known && 5*n >= opens
+	return s.Now.Listening() && n >= leftLeast && known && 5*n >= max(opens, s.requestsAtLeast())
+}
+
+// requestsAtLeast is how many requests there were, by the connections that are kept: one on each, and one in every two seconds on those
+// that are idle between their requests, and were used within that time in both snapshots.
+func (s *Symptoms) requestsAtLeast() uint64 {
+	held, _ := reading.SlotsInUse(s.Now)
+	if s.Now.Connections == nil || s.Before == nil || s.Before.Connections == nil {
+		return uint64(max(held, 0))
+	}
+	asked := min(s.Now.Connections.Recent, s.Before.Connections.Recent) * int(s.Interval/(2*time.Second))
+	return uint64(max(held, asked, 0))
 }
 
 // leftLeast is of how many of them that is said.
