@@ -1213,6 +1213,40 @@ func scenariosClaims() []scenario {
 			now: fresh().do(outcome(model.ClientReset, 35)), before: fresh(), change: moved("TCPAbortOnClose", 35),
 		},
 		{
+			name: "the server resets a scanner, and thousands get in", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"server_resets"},
+			now: fresh().do(outcome(model.ClientReset, 1)).do(outcome(model.ClientConnected, 4000)), before: fresh(),
+		},
+		{
+			name: "the same of a server that nobody else asks", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"server_resets"},
+			now: fresh().do(outcome(model.ClientReset, 2)), before: fresh(),
+		},
+		{
+			name: "a scanner asks by HTTP where another protocol is spoken, beside hundreds of connections that are kept", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"server_resets"},
+			now: fresh().do(jdkServer).idle(400).do(outcome(model.ClientReset, 5)).do(losers("198.51.100.7", "198.51.100.8")), before: fresh().do(jdkServer).idle(400),
+		},
+		{
+			name: "a rule of a proxy rejects a few of hundreds", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"server_resets"},
+			now: fresh().do(haproxy).do(outcome(model.ClientReset, 9)).do(outcome(model.ClientConnected, 700)), before: fresh().do(haproxy),
+		},
+		{
+			name: "a rule of a proxy rejects one of ten", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(haproxy).do(outcome(model.ClientReset, 9)).do(outcome(model.ClientConnected, 81)), before: fresh().do(haproxy),
+		},
+		{
+			name: "a stranger is reset five times by a server whose proxy is connected", status: warning, codes: []string{"clients_kept_out"}, notCodes: []string{"server_resets"},
+			now: fresh().idle(8).do(outcome(model.ClientReset, 5)).do(losers("198.51.100.7")), before: fresh().idle(8),
+		},
+		{
+			name: "its proxy is reset five times", status: losing, cause: model.CauseServerResets,
+			now: fresh().idle(8).do(outcome(model.ClientReset, 5)).do(losers("10.0.0.7")).do(func(l *model.Listener) {
+				l.Losses.Clients.Proxies = l.Losses.Clients.Losers
+			}), before: fresh().idle(8),
+		},
+		{
+			name: "three of three uploads are rejected", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(outcome(model.ClientReset, 3)), before: fresh(), change: moved("TCPAbortOnClose", 3),
+		},
+		{
 			name: "the server ends connections without an answer", status: losing, cause: model.CauseServerResets,
 			now: fresh().do(answers(30, 9)).do(closedByServer(9)).do(outcome(model.ClientConnected, 39)), before: fresh(),
 		},

@@ -58,6 +58,12 @@ func (c *Connector) Kind() Server {
 	return s
 }
 
+// KnownHTTP means that its configuration, or its kind, shows that it does: of an application's further ports, and of a server that is
+// none of the kinds, the protocol is not known.
+func (c *Connector) KnownHTTP() bool {
+	return c != nil && !strings.HasPrefix(c.Protocol, "ajp") && (strings.HasPrefix(c.Protocol, "http") || c.IsTomcat() || c.Kind().Title != "")
+}
+
 // IsTomcat means that its limits are a Tomcat's, of which the settings are known.
 func (c *Connector) IsTomcat() bool {
 	return c != nil && (c.Kind().Limits || c.Server == "" && (c.MaxConnections != nil || c.MaxThreads != nil || c.AcceptCount != nil))

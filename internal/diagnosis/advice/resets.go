@@ -30,7 +30,7 @@ func Resets(s *symptoms.Symptoms) string {
 		}
 		return text
 	}
-	if s.ResetByServer() == 0 && s.ClosedByEither() {
+	if s.ResetMany() == 0 && s.ClosedByEither() {
 		return "Find out which end it is: an access log with responses that were not sent whole speaks for clients that leave early (of streams, of slow answers), one with 413 or answers to uploads for the server: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. No limit of connections or threads has a part in it."
 	}
 	return "Closing a connection with request bytes that nobody has read resets it: uploads beyond what is swallowed (server.tomcat.max-swallow-size, maxSwallowSize), or a handler that answers before it has read the body. Where no bytes were left: SO_LINGER, or an executor that rejects. No limit of connections or threads has a part in it."
@@ -38,7 +38,7 @@ func Resets(s *symptoms.Symptoms) string {
 
 // ResetSteps are the same as steps.
 func ResetSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
-	if s.ResetByServer() == 0 && ShortRequestTime(s) != "" && (s.OnlyClosedEarly() || s.Delta["TCPAbortOnClose"] > 0) {
+	if s.ResetMany() == 0 && ShortRequestTime(s) != "" && (s.OnlyClosedEarly() || s.Delta["TCPAbortOnClose"] > 0) {
 		return append(moreTime(s), Action("If they send whole requests at once: see for how long the other end keeps an idle connection, and keep it for longer here ("+KeepAliveSetting().Name(s.Now)+")")), accepted
 	}
 	if s.OnlyClosedEarly() {
@@ -72,7 +72,7 @@ func ResetSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 	if s.Now.Connector != nil && s.Now.Connector.Framework == "spring-boot" {
 		step.Setting = "server.tomcat.max-swallow-size"
 	}
-	if s.ResetByServer() == 0 && s.ClosedByEither() {
+	if s.ResetMany() == 0 && s.ClosedByEither() {
 		return []model.Step{Action("Find out which end closes them, by the access log: responses that were not sent whole (clients that leave), or 413 and short answers to uploads (the server)"), step}, accepted
 	}
 	return []model.Step{step, Action("Or have clients ask first (Expect: 100-continue), and the handler read the body before it answers")}, accepted

@@ -148,13 +148,18 @@ func Rules(s *symptoms.Symptoms, clients uint64) (out []Point) {
 
 // Strangers says what keeps out those few that do not get in, where it shows.
 func Strangers(s *symptoms.Symptoms) string {
-	refused, lost := s.Strangers()
+	refused, lost, reset := s.Strangers()
 	var found []string
 	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
 		found = append(found, "it listens on "+s.Now.ID.Address.String()+" alone")
 	}
-	for _, p := range Rules(s, refused+lost) {
-		found = append(found, p.What)
+	if refused+lost > 0 {
+		for _, p := range Rules(s, refused+lost) {
+			found = append(found, p.What)
+		}
+	}
+	if reset > 0 {
+		found = append(found, reading.ServerName(s.Now)+" itself has reset them, as those that speak another protocol, or that its own rules reject")
 	}
 	if len(found) == 0 {
 		return "what keeps them out is not known"
@@ -164,13 +169,24 @@ func Strangers(s *symptoms.Symptoms) string {
 
 // StrangersSteps ask who they are.
 func StrangersSteps(s *symptoms.Symptoms) []model.Step {
-	refused, lost := s.Strangers()
+	refused, lost, reset := s.Strangers()
 	out := []model.Step{advice.Command("See who they are, and whether they are meant to get in: a scanner of ports is not, and then nothing is to be changed",
 		phrase.Sprintf("tcpdump -nni any 'dst port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port))}
+	if refused+lost > 0 {
+		out = append(out, keptOutSteps(s, refused, lost)...)
+	}
+	if reset > 0 {
+		out = append(out, advice.Action("If they are, see in the log of "+reading.ServerName(s.Now)+" why it resets them"))
+	}
+	return out
+}
+
+// keptOutSteps are what to do about those that are not let in, where they are to be.
+func keptOutSteps(s *symptoms.Symptoms, refused, lost uint64) (out []model.Step) {
 	for _, p := range Rules(s, refused+lost) {
 		out = append(out, model.Step{Text: p.Step.Text, Command: p.Step.Command})
 	}
-	if len(out) > 1 {
+	if len(out) > 0 {
 		return out
 	}
 	if refused > 0 && !symptoms.Covers(s.Now, s.Clients()) {
@@ -178,9 +194,9 @@ func StrangersSteps(s *symptoms.Symptoms) []model.Step {
 		if s.OthersGetIn() {
 			text += ", or come by the proxy that does"
 		}
-		return append(out, advice.Action(text))
+		return []model.Step{advice.Action(text)}
 	}
-	return append(out, advice.Command("If they are, see which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c"))
+	return []model.Step{advice.Command("If they are, see which rules drop or reject packets to this port, by their counters", "nft list ruleset; iptables-save -c")}
 }
 
 // OfRepeated are those whose counters moved by half of the segments that were sent again.

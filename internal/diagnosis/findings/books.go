@@ -46,10 +46,10 @@ func findingsOfClients() []causes.Runbook {
 		},
 		{
 			Code: "clients_kept_out", Title: "a few clients do not get in",
-			Seen:    "Clients were refused, or nothing answered their SYNs, though the listener has room: fewer than three, or than one of twenty that came; or fewer than ten, all of one address, while others are connected and nobody new is let in. The status is warning. A scanner of ports is as likely one of these as a client.",
-			Clients: "Connection refused, or a connect timeout.",
+			Seen:    "Clients were refused, or nothing answered their SYNs, though the listener has room, or the server reset them after they had connected: fewer than three, or than one of twenty that came; or fewer than ten, all of one address, while others are connected and nobody new is let in. Of resets by a server whose protocol is not known to be HTTP those that are connected count as well. The status is warning. A scanner of ports is as likely one of these as a client.",
+			Clients: "Connection refused, a connect timeout, or a reset.",
 			Check:   "Who they are: the addresses that lose most (JSON), `tcpdump`. The address that they ask against `ss -ltn`; `nft list ruleset`, `iptables-save -c`.",
-			Change:  "Nothing for a scanner: a server that is bound to 127.0.0.1, or a rule that lets only the balancer in, is meant to keep it out. For a client: the address that it asks, or the rule.",
+			Change:  "Nothing for a scanner: a server that is bound to 127.0.0.1, or a rule that lets only the balancer in, is meant to keep it out, and a server resets who speaks another protocol than it does. For a client: the address that it asks, or the rule; of a reset the server's log may say why.",
 			Vain:    "Any of this server's limits.",
 		},
 		{

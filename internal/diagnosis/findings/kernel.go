@@ -23,14 +23,14 @@ func OfKernel(s *symptoms.Symptoms) []model.Finding {
 			Advice:   "Nothing has to be done. If it is no flood, a larger acceptCount makes the SYN queue longer too.",
 		})
 	}
-	if n := s.UnreadCloses(); n > 0 && s.Now.Listening() && s.ResetByServer() == 0 && !s.ClosedUnread() {
+	if n := s.UnreadCloses(); n > 0 && s.Now.Listening() && s.ResetMany() == 0 && !s.ClosedUnread() {
 		out = append(out, model.Finding{
 			Code: "closed_unread", Severity: model.SeverityWarning,
 			Evidence: phrase.Sprintf("%s of this network namespace %s closed%s with bytes that nobody had read (TCPAbortOnClose): the other end was reset. Whether it was this server's is not known: a client here that does not read its answer counts, too.", phrase.Count(n, "connection"), phrase.Verb(n, "was", "were"), words.InInterval(s)),
 			Advice:   "If uploads are rejected here, or answered before they have been read, their clients see a reset instead of the answer: raise maxSwallowSize (server.tomcat.max-swallow-size, -1 for any), or read the body.",
 		})
 	}
-	if n := s.LateUnknown(); n > 0 && s.ResetByServer() == 0 {
+	if n := s.LateUnknown(); n > 0 && s.ResetMany() == 0 {
 		out = append(out, model.Finding{
 			Code: "resets_unknown", Severity: model.SeverityInfo,
 			Evidence: phrase.Sprintf("%s of this network namespace %s answered with a reset%s (OutRsts), on no connection that was refused or reset otherwise. Whether they came for connections that this server had closed is not known: others' ports count, too, listened on or not.", phrase.Count(n, "segment"), phrase.Verb(n, "was", "were"), words.InInterval(s)),

@@ -254,7 +254,7 @@ func (s *Symptoms) ClosedUnanswered() uint64 {
 }
 
 // ClosesUnanswered means that most of those that the server has turned away it has not reset.
-func (s *Symptoms) ClosesUnanswered() bool { return s.ClosedUnanswered() > s.ResetByServer() }
+func (s *Symptoms) ClosesUnanswered() bool { return s.ClosedUnanswered() > s.ResetMany() }
 
 // LeaveInside means that many of those that were let in leave before their answer, a third of those that ended: it takes
 // longer than their patience, and room for more is room for more of these. Where they wait for threads, see
@@ -660,7 +660,7 @@ const alertedPart = 5
 // OnlyAlerted means that this is what is seen, and no reset or end of a connection for another reason.
 func (s *Symptoms) OnlyAlerted() bool {
 	n, _ := s.Alerted()
-	return n > 0 && s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0
+	return n > 0 && s.ResetMany()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0
 }
 
 // Unheard is how many connected clients something in front of their sockets drops or rejects.
@@ -674,12 +674,12 @@ func (s *Symptoms) Unheard() uint64 {
 
 // OnlyInAnswer means that this is what is seen, and that no request bytes were left unread, which resets clients, too.
 func (s *Symptoms) OnlyInAnswer() bool {
-	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() > 0
+	return s.ResetMany()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() > 0
 }
 
 // OnlyClosedEarly means that what is seen are requests that come too late, and nothing else.
 func (s *Symptoms) OnlyClosedEarly() bool {
-	return s.ResetByServer()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && !s.OnlyAlerted() && s.ClosedEarly() > 0
+	return s.ResetMany()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && !s.OnlyAlerted() && s.ClosedEarly() > 0
 }
 
 // ResetByServer is how many clients the server has reset.

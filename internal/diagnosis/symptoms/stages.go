@@ -33,52 +33,75 @@ func (s *Symptoms) SomeUnanswered() bool {
 	return n > 0 && n < leftLeast && unansweredPart*n >= ended
 }
 
-// failOutside are the clients that fail before they are let in, but for those of Strangers, or that the server resets.
+// failOutside are the clients that fail before they are let in, or that the server resets, but for those of Strangers.
 func (s *Symptoms) failOutside() uint64 {
-	refused, lost := s.Strangers()
-	return s.GaveUp() + s.StillTry() + s.stalledClients() + s.Refused() + s.ResetByServer() - refused - lost
+	refused, lost, reset := s.Strangers()
+	return s.GaveUp() + s.StillTry() + s.stalledClients() + s.Refused() + s.ResetByServer() - refused - lost - reset
 }
 
-// Strangers are the clients that were refused, and those that nothing answered, where they are few beside those that get in: a
-// scanner of ports is as likely one of these as a client, and what keeps it out may be meant to.
-func (s *Symptoms) Strangers() (refused, lost uint64) {
+// Strangers are the clients that were refused, those that nothing answered, and those that the server reset, where they are few beside
+// those that get in: a scanner of ports is as likely one of these as a client, and what keeps it out may be meant to.
+func (s *Symptoms) Strangers() (refused, lost, reset uint64) {
 	if n := s.Refused(); !s.RefusedMany() {
 		refused = n
 	}
 	if n := s.GaveUp() + s.StillTry(); !s.LostMany() {
 		lost = n
 	}
-	return refused, lost
+	return refused, lost, s.ResetByServer() - s.ResetMany()
 }
 
 // OnlyStrangers means that there are some, and that nothing else waits for long.
 func (s *Symptoms) OnlyStrangers() bool {
-	refused, lost := s.Strangers()
-	return refused+lost > 0 && !s.RequestsStand() && !s.QueueWaitsLong()
+	refused, lost, reset := s.Strangers()
+	return refused+lost+reset > 0 && !s.RequestsStand() && !s.QueueWaitsLong()
 }
 
 // RefusedMany means that clients were refused, and not only a few strangers: or before it listened, as in a restart.
 func (s *Symptoms) RefusedMany() bool {
 	c := s.Clients()
-	return s.Refused() > 0 && (c != nil && c.RefusedBefore || s.Closed != nil || s.tooMany(s.Refused()))
+	return s.Refused() > 0 && (c != nil && c.RefusedBefore || s.Closed != nil || s.tooMany(s.Refused(), s.LetInLately(), s.OthersGetIn()))
 }
 
 // LostMany means the same of clients that nothing answered. What the listener dropped is no stranger's alone, and at an address
 // that is not there nobody gets in.
 func (s *Symptoms) LostMany() bool {
 	n := s.GaveUp() + s.StillTry()
-	return n > 0 && (s.DroppedLately() || s.WasFull() || s.AddressMissing() || s.tooMany(n))
+	return n > 0 && (s.DroppedLately() || s.WasFull() || s.AddressMissing() || s.tooMany(n, s.LetInLately(), s.OthersGetIn()))
 }
 
-// tooMany: one of twenty that came, and three at least, unless others are connected and a stranger alone comes.
-func (s *Symptoms) tooMany(n uint64) bool {
+// ResetMany is how many clients the server has reset, where they are not only a few strangers, as one that speaks another protocol, or
+// whom a rule of the server's own rejects; 0 where they are. Those that a listener's close resets are no strangers.
+func (s *Symptoms) ResetMany() uint64 {
+	n, c := s.ResetByServer(), s.Clients()
+	if n == 0 {
+		return 0
+	}
+	was, _ := reading.SlotsInUse(s.Before)
+	others, held := s.LetInLately()-n, s.Open()+was > 0
+	if !s.Now.Connector.KnownHTTP() { // of other protocols connections are kept, and few come
+		others = max(others, uint64(s.Open()))
+	}
+	if !c.RefusedBefore && s.Closed == nil && !s.ResetByOverflow() && !s.tooMany(n, others, held) {
+		return 0
+	}
+	return n
+}
+
+// ResetByOverflow: a full accept queue resets clients.
+func (s *Symptoms) ResetByOverflow() bool {
+	return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately()
+}
+
+// tooMany: one of twenty that came, who are with the others, and three at least, unless others are held and a stranger alone comes.
+func (s *Symptoms) tooMany(n, others uint64, held bool) bool {
 	if s.Clients() == nil { // by the sockets of local clients, of which none is a stranger's
 		return true
 	}
-	if n < leftLeast || n < strangersMost && s.OthersGetIn() && s.LetInLately() == 0 && s.ofOneStranger() {
+	if n < leftLeast || n < strangersMost && held && others == 0 && s.ofOneStranger() {
 		return false
 	}
-	return unansweredPart*n >= n+s.LetInLately()
+	return unansweredPart*n >= n+others
 }
 
 // strangersMost is how often a stranger tries at most: who tries more often within a minute or two is a client that wants to get in.

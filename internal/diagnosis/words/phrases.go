@@ -118,7 +118,7 @@ func LocalClients(s *symptoms.Symptoms) string {
 
 // Strangers says how many clients did not get in, and where they asked, beside those that do; "" for none.
 func Strangers(s *symptoms.Symptoms) string {
-	refused, lost := s.Strangers()
+	refused, lost, reset := s.Strangers()
 	var parts []string
 	if refused > 0 {
 		what := phrase.Sprintf("%s %s refused", phrase.Count(refused, "client"), phrase.Verb(refused, "was", "were"))
@@ -130,14 +130,20 @@ func Strangers(s *symptoms.Symptoms) string {
 	if lost > 0 {
 		parts = append(parts, phrase.Sprintf("the SYNs of %s had no answer", phrase.Count(lost, "client")))
 	}
+	if reset > 0 {
+		parts = append(parts, phrase.Sprintf("%s reset %s after %s had connected", reading.ServerName(s.Now), phrase.Count(reset, "client"), phrase.Verb(reset, "it", "they")))
+	}
 	if len(parts) == 0 {
 		return ""
 	}
 	beside := "nobody has been let in yet"
-	if s.OthersGetIn() {
+	if reset > 0 {
+		beside = "nobody else was let in meanwhile"
+	} else if s.OthersGetIn() {
 		beside = "others have been let in before"
 	}
-	if n := s.LetInLately(); n > 0 {
+	if n := s.LetInLately(); n > reset {
+		n -= reset // who were let in, too
 		beside = phrase.Sprintf("%s %s let in", phrase.Count(n, "other"), phrase.Verb(n, "was", "were"))
 	} else if n := s.Open(); n > 0 {
 		beside = phrase.Sprintf("%s %s held", phrase.Count(n, "connection"), phrase.Verb(n, "is", "are"))
