@@ -180,6 +180,11 @@ func MostlyIdle(idle, slots int) bool { return float64(idle) > idleMajority*floa
 // seconds: on average a client asks again that soon.
 func (c *Connections) MostlyRecent() bool { return 2*c.Recent > c.Phases[Idle] }
 
+// Answered are those of the Accepted that the server is known to have sent something.
+func (c *Connections) Answered() int {
+	return c.Phases[Sending] + c.Phases[Streaming] + max(0, c.Phases[Idle]-c.Silent-c.MaybeBusy)
+}
+
 // MostlyMaybeBusy reports whether most idle connections may be in service.
 func (c *Connections) MostlyMaybeBusy() bool { return 2*c.MaybeBusy > c.Phases[Idle] }
 

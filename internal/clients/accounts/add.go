@@ -72,6 +72,7 @@ func (d *draft) listener(l *model.Listener) {
 		h.beside = h.beside || besides(d.Snapshot, l)
 		l.Totals.Clients = new(a.Totals)
 		h.greeted(a)
+		h.hears(a, l.Connections)
 		h.spoken(l.Connector, d.Time)
 		l.Totals.Clients.Answers = h.answers(a.Totals.Answers)
 	}

@@ -114,6 +114,58 @@ func TestAnswersOfAServerThatIsNotKnown(t *testing.T) {
 	require.Equal(t, want, s.Listeners[0].Totals.Clients.Answers)
 }
 
+// Some protocols have no answers (GELF, syslog, Graphite): of a server whose protocol is not known it is known who had none when clients
+// of it are known to have had a byte, whether they have ended or not. Whom it sends away without one is known before.
+func TestAnswersOfOneWay(t *testing.T) {
+	at := netip.MustParseAddrPort("0.0.0.0:12201")
+	type look struct {
+		connected  model.Connections
+		answers    model.ClientAnswers
+		known      bool
+		unanswered uint64
+	}
+	held := func(phase model.Phase, n int) (c model.Connections) {
+		c.Accepted, c.Phases[phase] = n, n
+		return c
+	}
+	quiet := held(model.Idle, 300)
+	quiet.Silent, quiet.MaybeBusy = 290, 10
+	other, unnamed := &model.Connector{Server: model.ServerOther().Name}, (*model.Connector)(nil)
+	for _, tt := range []struct {
+		name   string
+		server *model.Connector
+		looks  []look
+	}{
+		{"nobody has a byte", other, []look{{}, {answers: model.ClientAnswers{Unanswered: 9}}, {connected: held(model.InService, 40), answers: model.ClientAnswers{Unanswered: 900}}, {connected: quiet, answers: model.ClientAnswers{Unanswered: 900}}}},
+		{"a scanner has one", other, []look{{connected: held(model.InService, 40), answers: model.ClientAnswers{Unanswered: 40, Answered: 1}}}},
+		{"another JVM's", &model.Connector{Server: model.ServerJVM().Name}, []look{{answers: model.ClientAnswers{Unanswered: 9}}}},
+		{"nothing is known of it", unnamed, []look{{answers: model.ClientAnswers{Unanswered: 9}}}},
+		{"clients are sent away", other, []look{{answers: model.ClientAnswers{Unanswered: 30, Closed: 28}, unanswered: 28}}},
+		{"it answers, and then it hangs", other, []look{{answers: model.ClientAnswers{Answered: 3}, known: true}, {answers: model.ClientAnswers{Answered: 3, Unanswered: 900}, known: true, unanswered: 900}}},
+		{"the connected are answered, and then it hangs", other, []look{{connected: held(model.Idle, 5), known: true}, {answers: model.ClientAnswers{Unanswered: 900}, known: true, unanswered: 900}}},
+		{"cancel requests, beside connections that are answered", other, []look{{connected: held(model.Idle, 5), answers: model.ClientAnswers{Unanswered: 300, Closed: 300}, known: true, unanswered: 300}}},
+		{"a Tomcat hangs from the beginning", &model.Connector{Server: model.ServerTomcat().Name, Protocol: "http-nio"}, []look{{answers: model.ClientAnswers{Unanswered: 9}, known: true, unanswered: 9}}},
+		{"so does a Jetty", &model.Connector{Server: "jetty"}, []look{{answers: model.ClientAnswers{Unanswered: 9}, known: true, unanswered: 9}}},
+	} {
+		var state *State
+		a := &Account{}
+		c := &Clients{Namespaces: map[uint64]*Namespace{1: {Followed: true, Accounts: map[netip.AddrPort]*Account{at: a, Port(12201): {}}}}}
+		for i, l := range tt.looks {
+			a.Totals.Answers = l.answers
+			s := &model.Snapshot{
+				Time: time.Unix(1_700_000_000+int64(i), 0), Interval: 10 * time.Second,
+				Listeners: []model.Listener{{ID: model.ListenerID{NetNS: 1, Address: at}, Port: 12201, Connector: tt.server, Connections: &l.connected, Losses: &model.Losses{}}},
+			}
+			state = Add(state, c, s)
+			for _, answers := range []model.ClientAnswers{s.Listeners[0].Totals.Clients.Answers, s.Listeners[0].Losses.Clients.Answers} {
+				require.Equal(t, l.known, answers.Known, "%s, %d", tt.name, i)
+				require.Equal(t, l.unanswered, answers.Unanswered, "%s, %d", tt.name, i)
+				require.Equal(t, !l.known, answers.Why != "", "%s, %d", tt.name, i)
+			}
+		}
+	}
+}
+
 // Of two listeners on one port nobody knows whose the refused are: while one of them is restarted, its clients are not the other's.
 func TestRefusedOfTheOtherListener(t *testing.T) {
 	one, other := netip.MustParseAddrPort("10.0.0.5:8080"), netip.MustParseAddrPort("127.0.0.1:8080")
@@ -157,7 +209,7 @@ func TestAnswersOfTLS(t *testing.T) {
 		server *model.Connector
 		looks  []look
 	}{
-		{"its clients finish their handshakes, and wait for an upstream that hangs", nginx, []look{{0, 0, true}, {1, 0, false}, {20, 0, false}, {20, 20, false}, {21, 40, false}}},
+		{"its clients finish their handshakes, and wait for an upstream that hangs", nginx, []look{{0, 0, false}, {1, 0, false}, {20, 0, false}, {20, 20, false}, {21, 40, false}}},
 		{"plain", nginx, []look{{0, 1, true}, {0, 40, true}}},
 		{"plain, and scanners ask for TLS", nginx, []look{{0, 4, true}, {1, 4, true}, {1, 5, true}, {2, 60, true}}},
 		{"plain, and the first is a scanner", nginx, []look{{1, 0, false}, {1, 1, false}, {1, 3, true}, {2, 12, true}}},

@@ -46,12 +46,31 @@ func (h *history) answers(a model.ClientAnswers) model.ClientAnswers {
 		return model.ClientAnswers{Least: true, Why: unknownProtocol, Unanswered: a.Unanswered, Closed: a.Closed}
 	case h.greeting.tls && !c.IsTomcat(): // of which the settings say what it speaks
 		why = "its clients begin with TLS, and the first byte of a server that speaks it is no answer"
+	case !h.answered && !c.KnownHTTP(): // the server ends no connection that has only to be read from
+		return model.ClientAnswers{Least: true, Why: whyNone, Unanswered: a.Closed, Closed: a.Closed}
 	default:
 		a.Known = true
 		return a
 	}
 	return model.ClientAnswers{Why: why}
 }
+
+const whyNone = "it is not known which protocol is spoken here, and none of its clients is known to have had a byte: some protocols have no answers"
+
+// hears takes whether the server answers at all: one of twenty clients that sent something has had a byte, of those that have ended, and
+// of those that are connected. Of logs and metrics (GELF, syslog, Graphite) nobody has. Once it did, it does, whoever waits later.
+func (h *history) hears(a *Account, c *model.Connections) {
+	t := &a.Totals.Answers
+	answered, asked := t.Answered, t.Answered+t.Unanswered-min(t.Unanswered, t.Closed)
+	if c != nil {
+		answered += uint64(max(0, c.Answered()))
+		asked += uint64(max(0, c.Accepted-c.Silent))
+	}
+	h.answered = h.answered || answered > 0 && answeredPart*answered >= asked
+}
+
+// answeredPart: of a server that answers one of as many clients has had a byte at least.
+const answeredPart = 20
 
 // greeting is how the clients of a listener begin.
 type greeting struct {

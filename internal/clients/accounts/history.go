@@ -63,6 +63,7 @@ type history struct {
 	greeting greeting
 	beside   bool      // something else was seen to listen on its port at the same time
 	unnamed  time.Time // since when it is not known what listens; zero where it is, and where nothing does
+	answered bool      // one of its clients has had a byte, and not only a few of many
 	recents  []trouble
 	away     away
 	quiet    quiet
