@@ -81,6 +81,8 @@ func (j *judge) what(v model.Verdict) string {
 			how := "connections were reset"
 			if j.s.OnlyAlerted() {
 				how = "TLS handshakes failed"
+			} else if j.s.ClosesUnanswered() {
+				how = "connections were ended without an answer"
 			}
 			return strings.TrimSuffix(j.notLost(), ".") + "; " + how + "."
 		}

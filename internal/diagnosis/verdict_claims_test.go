@@ -339,6 +339,10 @@ func haproxy(l *model.Listener) {
 	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "haproxy"
 }
 
+func postgres(l *model.Listener) {
+	l.Connector, l.Process.Comm = &model.Connector{Server: model.ServerOther().Name}, "postgres"
+}
+
 func jdkServer(l *model.Listener) {
 	l.Connector = &model.Connector{Server: model.ServerJVM().Name}
 }
@@ -1249,6 +1253,30 @@ func scenariosClaims() []scenario {
 		{
 			name: "the server ends connections without an answer", status: losing, cause: model.CauseServerResets,
 			now: fresh().do(answers(30, 9)).do(closedByServer(9)).do(outcome(model.ClientConnected, 39)), before: fresh(),
+		},
+		{
+			name: "requests are cancelled, each by a connection of its own, beside a pool of connections", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(postgres).idle(50).do(answers(4, 60)).do(closedByServer(60)).do(outcome(model.ClientConnected, 64)), before: fresh().do(postgres).idle(50),
+		},
+		{
+			name: "the same, and all of the pool are busy", status: warning, cause: model.CauseServerResets,
+			now: fresh().do(postgres).inService(10).do(answers(0, 60)).do(closedByServer(60)).do(outcome(model.ClientConnected, 60)), before: fresh().do(postgres).inService(10),
+		},
+		{
+			name: "a few are cancelled of many connections", status: ok, notCodes: []string{"server_resets"},
+			now: fresh().do(postgres).idle(400).do(answers(0, 9)).do(closedByServer(9)).do(outcome(model.ClientConnected, 9)), before: fresh().do(postgres).idle(400),
+		},
+		{
+			name: "some are cancelled, and others wait in vain", status: losing, notCodes: []string{"server_resets"},
+			now: fresh().do(postgres).idle(400).do(answers(20, 18)).do(closedByServer(9)).do(outcome(model.ClientConnected, 38)), before: fresh().do(postgres).idle(400),
+		},
+		{
+			name: "a forwarder has nobody behind it, and ends all connections", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(haproxy).do(answers(0, 40)).do(closedByServer(40)).do(outcome(model.ClientConnected, 40)).do(protocolUnknown), before: fresh().do(haproxy),
+		},
+		{
+			name: "the same, which had passed them on before", status: losing, cause: model.CauseServerResets,
+			now: fresh().do(haproxy).inService(2).do(answers(0, 40)).do(closedByServer(40)).do(outcome(model.ClientConnected, 41)), before: fresh().do(haproxy).inService(1),
 		},
 		{
 			name: "clients leave, and the server ends a few connections", status: losing,

@@ -14,6 +14,9 @@ func Resets(s *symptoms.Symptoms) string {
 	if s.OnlyClosedEarly() {
 		return phrase.Sprintf("Whoever keeps these connections (a proxy, a balancer, a client's pool) keeps them for longer than the server does, and sends its next request into one that is closed. Have the server keep them for longer: %s above the other end's idle timeout%s, and %s large or -1. Or shorten that timeout there.", KeepAliveSetting().Name(s.Now), IdleTimeout(s), "maxKeepAliveRequests")
 	}
+	if s.ClosesUnanswered() && s.TurnedOut() == 0 {
+		return phrase.Sprintf("See in its log why %s ends these connections. Nothing is lost where its protocol has messages without an answer: a CancelRequest to PostgreSQL is a connection of its own, which it ends without a byte. A scanner that speaks another protocol is sent away, too.", reading.ServerName(s.Now))
+	}
 	if !reading.IsTomcat(s.Now) {
 		return phrase.Sprintf("See why %s ends these connections: a forwarder (docker-proxy, a proxy) does where nobody listens at the address that it passes them on to. Its log, or ss -tnp state syn-sent, shows where that is.", reading.ServerName(s.Now))
 	}
@@ -51,6 +54,11 @@ func ResetSteps(s *symptoms.Symptoms) (do []model.Step, not string) {
 		return []model.Step{
 			Action("See which alert it is, from a client's host: openssl s_client -connect HOST:PORT, with -tls1_2 or -tls1_3 as the clients ask; or -Djavax.net.debug=ssl:handshake of the server's JVM"),
 			Action("Then let both have a version of TLS and a cipher in common: protocols and ciphers of the Connector (server.ssl.enabled-protocols, server.ssl.ciphers), or those of the clients"),
+		}, accepted
+	}
+	if s.ClosesUnanswered() && s.TurnedOut() == 0 {
+		return []model.Step{
+			Action(phrase.Sprintf("Nothing, where these clients wait for no answer, as of PostgreSQL's CancelRequest; else see in its log why %s ends their connections", reading.ServerName(s.Now))),
 		}, accepted
 	}
 	if !reading.IsTomcat(s.Now) {

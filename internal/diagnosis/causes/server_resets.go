@@ -15,7 +15,7 @@ func serverResets() Cause {
 		Name: model.CauseServerResets,
 		Now: rule[*symptoms.Symptoms]{
 			holds: func(s *symptoms.Symptoms) Certainty {
-				return When(s.ResetMany()+s.ClosedUnanswered() > 0, Surely)
+				return When(s.ResetMany()+s.TurnedOut() > 0, Surely)
 			},
 			refuted: []refutation[*symptoms.Symptoms]{
 				{"nine tenths of those that failed were refused before it listened", (*symptoms.Symptoms).RefusedEarlier},
@@ -24,7 +24,7 @@ func serverResets() Cause {
 			},
 		},
 		Near: func(s *symptoms.Symptoms) bool {
-			return s.ClosedUnread() || s.ClosedEarly() > 0 || s.ResetInAnswer() > 0 || s.OnlyAlerted()
+			return s.ClosedUnread() || s.ClosedEarly() > 0 || s.ResetInAnswer() > 0 || s.ClosedUnanswered() > 0 || s.OnlyAlerted()
 		},
 		Because: func(s *symptoms.Symptoms, _ model.Verdict) string { return " because " + ResetPhrase(s) },
 		Evidence: func(s *symptoms.Symptoms, _ model.Verdict) string {
@@ -39,7 +39,7 @@ func serverResets() Cause {
 			Check:     "TLS without a version or cipher in common; a `connectionTimeout` of milliseconds that was meant in seconds; a forwarder (docker-proxy) with nobody behind it; uploads that are rejected (413) beyond `maxSwallowSize`; handlers that answer before they have read the body; a proxy that keeps connections longer than `keepAliveTimeout` and sends its next request into one that is being closed.",
 			Change:    "`server.tomcat.max-swallow-size=-1`, or read the body; a keepAliveTimeout above the proxy's.",
 			Vain:      "More threads or connections.",
-			Holds:     "the server reset three clients or more after their handshake, one of twenty that came, and no listener closed (of another protocol than HTTP those that are connected count as well; nine resets and fewer of one address do not while others are connected and nobody else comes; fewer are a warning, `clients_kept_out`); or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, and as many RSTs of the server's own left its port, or, where handshakes are not followed, its process has no outgoing connections; or RSTs as many as that left its port, and answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent; or a fifth of those that came to a connector with TLS, and sent something, had 7 bytes, the length of an alert, and the end of the connection",
+			Holds:     "the server reset three clients or more after their handshake, one of twenty that came, and no listener closed (of another protocol than HTTP those that are connected count as well; nine resets and fewer of one address do not while others are connected and nobody else comes; fewer are a warning, `clients_kept_out`); or it ended, without an answer, the connections of a twentieth of the clients that ended, and of most that had none: where its protocol is not known to be HTTP, of all that came lately or are connected, and as a warning, unless nobody has had a byte; as a warning, a fifth of the connections that came to the network namespace were closed with unread bytes, and as many RSTs of the server's own left its port, or, where handshakes are not followed, its process has no outgoing connections; or RSTs as many as that left its port, and answered segments of connections that had been closed; or a twentieth of the clients that came were reset before they had acknowledged what was sent; or a fifth of those that came to a connector with TLS, and sent something, had 7 bytes, the length of an alert, and the end of the connection",
 			Otherwise: "listener_closed",
 		},
 	}

@@ -173,7 +173,7 @@ func StrangersSteps(s *symptoms.Symptoms) []model.Step {
 	out := []model.Step{advice.Command("See who they are, and whether they are meant to get in: a scanner of ports is not, and then nothing is to be changed",
 		phrase.Sprintf("tcpdump -nni any 'dst port %v and (tcp[tcpflags] & tcp-syn != 0 or ip6[53] & 2 != 0)'", s.Now.Port))}
 	if refused+lost > 0 {
-		out = append(out, keptOutSteps(s, refused, lost)...)
+		out = append(out, outsideSteps(s, refused, lost)...)
 	}
 	if reset > 0 {
 		out = append(out, advice.Action("If they are, see in the log of "+reading.ServerName(s.Now)+" why it resets them"))
@@ -181,8 +181,8 @@ func StrangersSteps(s *symptoms.Symptoms) []model.Step {
 	return out
 }
 
-// keptOutSteps are what to do about those that are not let in, where they are to be.
-func keptOutSteps(s *symptoms.Symptoms, refused, lost uint64) (out []model.Step) {
+// outsideSteps are what to do about those that are not let in, where they are to be.
+func outsideSteps(s *symptoms.Symptoms, refused, lost uint64) (out []model.Step) {
 	for _, p := range Rules(s, refused+lost) {
 		out = append(out, model.Step{Text: p.Step.Text, Command: p.Step.Command})
 	}

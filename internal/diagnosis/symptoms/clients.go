@@ -2,6 +2,7 @@ package symptoms
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -225,8 +226,31 @@ func (s *Symptoms) stalledClients() uint64 {
 }
 
 // Unanswered are the clients that were let in and had no answer, of those that ended, or, where it is not known who had one, that were
-// let in; 0 of 0 where that is not known.
+// let in; 0 of 0 where that is not known. Whose connections the server has ended are among them where it would have answered: some
+// protocols have messages without an answer, as PostgreSQL's CancelRequest, a connection of its own.
 func (s *Symptoms) Unanswered() (n, ended uint64) {
+	n, ended = s.allUnanswered()
+	if n > 0 && !s.wouldAnswer() {
+		closed := min(n, s.Clients().Answers.Closed)
+		n, ended = n-closed, ended-min(ended, closed)
+	}
+	return n, ended
+}
+
+// wouldAnswer means that the server answers whoever asks, by its protocol, or sends away all that come: nobody has had a byte lately, nor
+// is anybody connected who had one, and few are.
+func (s *Symptoms) wouldAnswer() bool {
+	if s.Now.Connector.KnownHTTP() {
+		return true
+	}
+	a := &s.Clients().Answers
+	return a.Answered == 0 && a.Closed >= leftLeast && unansweredPart*uint64(s.Open()) <= a.Closed && s.Both(func(l *model.Listener) bool {
+		return l.Connections == nil || l.Connections.Answered() == 0
+	})
+}
+
+// allUnanswered are the same with all whose connections the server has ended.
+func (s *Symptoms) allUnanswered() (n, ended uint64) {
 	c := s.Clients()
 	switch {
 	case c == nil || !s.Now.Listening() || s.ofBefore(c):
@@ -239,14 +263,27 @@ func (s *Symptoms) Unanswered() (n, ended uint64) {
 	return 0, 0
 }
 
+// TurnedOut is how many clients' connections the server has ended without a byte of an answer, where they are those of ClosedUnanswered,
+// and it would have answered: else that may be all that these clients wanted.
+func (s *Symptoms) TurnedOut() uint64 {
+	if n := s.ClosedUnanswered(); n > 0 && s.wouldAnswer() {
+		return n
+	}
+	return 0
+}
+
 // ClosedUnanswered is how many clients' connections the server has ended without a byte of an answer, where they
-// are a twentieth of those that ended, and most of those that had none; 0 where they are not.
+// are a twentieth of those that ended, and most of those that had none; 0 where they are not. Where its protocol is not known to be HTTP,
+// connections are kept, and few end: it is a twentieth of those that came and of those that are connected.
 func (s *Symptoms) ClosedUnanswered() uint64 {
-	n, ended := s.Unanswered()
+	n, ended := s.allUnanswered()
 	if n == 0 {
 		return 0
 	}
 	closed := s.Clients().Answers.Closed
+	if !s.Now.Connector.KnownHTTP() {
+		ended = max(ended, s.LetInLately(), uint64(s.Open()))
+	}
 	if closed < leftLeast || unansweredPart*closed < ended || 2*closed < n {
 		return 0
 	}
@@ -260,7 +297,7 @@ func (s *Symptoms) ClosesUnanswered() bool { return s.ClosedUnanswered() > s.Res
 // longer than their patience, and room for more is room for more of these. Where they wait for threads, see
 // reading.GivenUp.
 func (s *Symptoms) LeaveInside() bool {
-	n, ended := s.Unanswered()
+	n, ended := s.allUnanswered()
 	if n > 0 {
 		n -= min(n, s.Clients().Answers.Closed)
 	}
@@ -680,6 +717,56 @@ func (s *Symptoms) OnlyInAnswer() bool {
 // OnlyClosedEarly means that what is seen are requests that come too late, and nothing else.
 func (s *Symptoms) OnlyClosedEarly() bool {
 	return s.ResetMany()+s.ClosedUnanswered() == 0 && !s.ClosedUnread() && s.ResetInAnswer() == 0 && !s.OnlyAlerted() && s.ClosedEarly() > 0
+}
+
+// ResetMany is how many clients the server has reset, where they are not only a few strangers, as one that speaks another protocol, or
+// whom a rule of the server's own rejects; 0 where they are. Those that a listener's close resets are no strangers.
+func (s *Symptoms) ResetMany() uint64 {
+	n, c := s.ResetByServer(), s.Clients()
+	if n == 0 {
+		return 0
+	}
+	was, _ := reading.SlotsInUse(s.Before)
+	others, connected := s.LetInLately()-n, s.Open()+was > 0
+	if !s.Now.Connector.KnownHTTP() { // of other protocols connections are kept, and few come
+		others = max(others, uint64(s.Open()))
+	}
+	if !c.RefusedBefore && s.Closed == nil && !s.ResetByOverflow() && !s.tooMany(n, others, connected) {
+		return 0
+	}
+	return n
+}
+
+// ResetByOverflow means that a full accept queue resets clients.
+func (s *Symptoms) ResetByOverflow() bool {
+	return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately()
+}
+
+// tooMany: one of twenty that came, who are with the others, and three at least, unless others are connected and a stranger alone comes.
+func (s *Symptoms) tooMany(n, others uint64, connected bool) bool {
+	if s.Clients() == nil { // by the sockets of local clients, of which none is a stranger's
+		return true
+	}
+	if n < leftLeast || n < strangersMost && connected && others == 0 && s.ofOneStranger() {
+		return false
+	}
+	return unansweredPart*n >= n+others
+}
+
+// strangersMost is how often a stranger tries at most: who tries more often within a minute or two is a client that wants to get in.
+const strangersMost = 10
+
+// ofOneStranger means that all that were turned away lately are of one address, which is none of this machine's, and none from
+// which most clients come, and are few there, too.
+func (s *Symptoms) ofOneStranger() bool {
+	c := s.Clients()
+	if len(c.Losers) != 1 || c.Losers[0].Clients >= strangersMost {
+		return false
+	}
+	a := c.Losers[0].Addr.Unmap()
+	known := func(p model.ClientSource) bool { return p.Addr.Unmap() == a }
+	return !a.IsLoopback() && a != c.RefusedAt.Addr().Unmap() && a != s.Now.ID.Address.Addr().Unmap() &&
+		(c.Balancer == nil || !known(*c.Balancer)) && !slices.ContainsFunc(c.Proxies, known)
 }
 
 // ResetByServer is how many clients the server has reset.

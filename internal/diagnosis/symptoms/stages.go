@@ -1,8 +1,6 @@
 package symptoms
 
 import (
-	"slices"
-
 	"github.com/tcpdiag/tcpdiag/internal/diagnosis/reading"
 	"github.com/tcpdiag/tcpdiag/internal/model"
 )
@@ -68,56 +66,6 @@ func (s *Symptoms) RefusedMany() bool {
 func (s *Symptoms) LostMany() bool {
 	n := s.GaveUp() + s.StillTry()
 	return n > 0 && (s.DroppedLately() || s.WasFull() || s.AddressMissing() || s.tooMany(n, s.LetInLately(), s.OthersGetIn()))
-}
-
-// ResetMany is how many clients the server has reset, where they are not only a few strangers, as one that speaks another protocol, or
-// whom a rule of the server's own rejects; 0 where they are. Those that a listener's close resets are no strangers.
-func (s *Symptoms) ResetMany() uint64 {
-	n, c := s.ResetByServer(), s.Clients()
-	if n == 0 {
-		return 0
-	}
-	was, _ := reading.SlotsInUse(s.Before)
-	others, held := s.LetInLately()-n, s.Open()+was > 0
-	if !s.Now.Connector.KnownHTTP() { // of other protocols connections are kept, and few come
-		others = max(others, uint64(s.Open()))
-	}
-	if !c.RefusedBefore && s.Closed == nil && !s.ResetByOverflow() && !s.tooMany(n, others, held) {
-		return 0
-	}
-	return n
-}
-
-// ResetByOverflow: a full accept queue resets clients.
-func (s *Symptoms) ResetByOverflow() bool {
-	return s.Sysctl["tcp_abort_on_overflow"] == 1 && s.DroppedLately()
-}
-
-// tooMany: one of twenty that came, who are with the others, and three at least, unless others are held and a stranger alone comes.
-func (s *Symptoms) tooMany(n, others uint64, held bool) bool {
-	if s.Clients() == nil { // by the sockets of local clients, of which none is a stranger's
-		return true
-	}
-	if n < leftLeast || n < strangersMost && held && others == 0 && s.ofOneStranger() {
-		return false
-	}
-	return unansweredPart*n >= n+others
-}
-
-// strangersMost is how often a stranger tries at most: who tries more often within a minute or two is a client that wants to get in.
-const strangersMost = 10
-
-// ofOneStranger means that all that were turned away lately are of one address, which is none of this machine's, and none from
-// which most clients come, and are few there, too.
-func (s *Symptoms) ofOneStranger() bool {
-	c := s.Clients()
-	if len(c.Losers) != 1 || c.Losers[0].Clients >= strangersMost {
-		return false
-	}
-	a := c.Losers[0].Addr.Unmap()
-	known := func(p model.ClientSource) bool { return p.Addr.Unmap() == a }
-	return !a.IsLoopback() && a != c.RefusedAt.Addr().Unmap() && a != s.Now.ID.Address.Addr().Unmap() &&
-		(c.Balancer == nil || !known(*c.Balancer)) && !slices.ContainsFunc(c.Proxies, known)
 }
 
 // OnlyUnanswered means that clients were let in and had no answer, and nothing else was lost.

@@ -86,12 +86,12 @@ func (s *Symptoms) LeftUnanswered() bool {
 // requestsAtLeast is how many requests there were, by the connections that are kept: one on each, and one in every two seconds on those
 // that are idle between their requests, and were used within that time in both snapshots.
 func (s *Symptoms) requestsAtLeast() uint64 {
-	held, _ := reading.SlotsInUse(s.Now)
+	connected, _ := reading.SlotsInUse(s.Now)
 	if s.Now.Connections == nil || s.Before == nil || s.Before.Connections == nil {
-		return uint64(max(held, 0))
+		return uint64(max(connected, 0))
 	}
 	asked := min(s.Now.Connections.Recent, s.Before.Connections.Recent) * int(s.Interval/(2*time.Second))
-	return uint64(max(held, asked, 0))
+	return uint64(max(connected, asked, 0))
 }
 
 // leftLeast is of how many of them that is said.
