@@ -22,37 +22,45 @@ type published struct {
 	samplingError  int // 0 where each connection was counted
 }
 
+// answer is what an agent publishes.
+type answer struct {
+	by                    map[uint64]published // by network namespace
+	metricsAt, snapshotAt time.Time            // when they were there
+	of                    time.Time            // the snapshot's own time
+}
+
 // look asks the agent for everything. The times are those of the answers, so that
 // an answer that comes late is held against the agent.
-func look(ctx context.Context, agent *rig.Agent) (by map[uint64]published, metricsAt, snapshotAt time.Time, err error) {
-	by = make(map[uint64]published)
+func look(ctx context.Context, agent *rig.Agent) (a answer, err error) {
+	a.by = make(map[uint64]published)
 	metrics, err := agent.Get(ctx, "/metrics")
 	if err != nil {
-		return nil, metricsAt, snapshotAt, fmt.Errorf("/metrics: %w", err)
+		return a, fmt.Errorf("/metrics: %w", err)
 	}
-	metricsAt = time.Now()
+	a.metricsAt = time.Now()
 	for line := range strings.Lines(string(metrics)) {
-		addSeries(by, line)
+		addSeries(a.by, line)
 	}
 	body, err := agent.Get(ctx, "/api/v1/snapshot")
 	if err != nil {
-		return nil, metricsAt, snapshotAt, fmt.Errorf("snapshot: %w", err)
+		return a, fmt.Errorf("snapshot: %w", err)
 	}
-	snapshotAt = time.Now()
+	a.snapshotAt = time.Now()
 	var snapshot api.Snapshot
 	if err := json.Unmarshal(body, &snapshot); err != nil {
-		return nil, metricsAt, snapshotAt, fmt.Errorf("snapshot: %w", err)
+		return a, fmt.Errorf("snapshot: %w", err)
 	}
 	for _, l := range snapshot.Listeners {
-		p := by[l.NetNS]
+		p := a.by[l.NetNS]
 		p.status, p.cause = l.Verdict.Status, l.Verdict.Cause
 		if c := l.Connections; c != nil && c.AgeSeconds != nil {
 			p.connectionsAge = time.Duration(*c.AgeSeconds * float64(time.Second))
 			p.inService, p.samplingError = c.InService, c.SubsetError
 		}
-		by[l.NetNS] = p
+		a.by[l.NetNS] = p
 	}
-	return by, metricsAt, snapshotAt, nil
+	a.of = snapshot.Time
+	return a, nil
 }
 
 // addSeries adds a line of /metrics to its namespace. What could not be attributed

@@ -77,11 +77,11 @@ func (s *scale) stranger(ctx context.Context) error {
 			}
 			other.Stop()
 		}
-		by, _, _, err := look(ctx, agent)
+		now, err := look(ctx, agent)
 		if err != nil {
 			return err
 		}
-		seen = by[one.netns]
+		seen = now.by[one.netns]
 		statuses[seen.status]++
 		time.Sleep(troublePoll)
 	}

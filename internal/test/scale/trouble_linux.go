@@ -50,12 +50,12 @@ func (s *scale) trouble(ctx context.Context, agent *rig.Agent, servers []*server
 		background.Go(func() error { return t.follow(following) })
 		patients = append(patients, &patient{server: s, truth: t, losing: -1, cause: -1})
 	}
-	by, _, _, err := look(ctx, agent)
+	first, err := look(ctx, agent)
 	if err != nil {
 		return nil, 0, err
 	}
 	for _, p := range patients {
-		p.before = p.truth.dropped() - by[p.netns].drops
+		p.before = p.truth.dropped() - first.by[p.netns].drops
 	}
 	m, err := s.meter(ctx, agent)
 	if err != nil {
@@ -80,12 +80,12 @@ func (s *scale) trouble(ctx context.Context, agent *rig.Agent, servers []*server
 
 // examine holds one answer of the agent against the truth.
 func examine(ctx context.Context, m *meter, patients []*patient) error {
-	by, metricsAt, snapshotAt, err := m.look(ctx)
+	now, err := m.look(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range patients {
-		p.take(by[p.netns], metricsAt, snapshotAt)
+		p.take(now.by[p.netns], now.metricsAt, now.snapshotAt)
 	}
 	return nil
 }
@@ -127,11 +127,11 @@ func (s *scale) calm(ctx context.Context, agent *rig.Agent, during time.Duration
 	start := time.Now()
 	end := s.profile(ctx, agent, during)
 	for left := during; left > 0; left = during - time.Since(start) {
-		servers, _, _, err := look(ctx, agent)
+		now, err := look(ctx, agent)
 		if err != nil {
 			return c, err
 		}
-		for _, p := range servers {
+		for _, p := range now.by {
 			c.add(p, watched)
 		}
 		time.Sleep(min(left, calmPoll))
@@ -142,8 +142,8 @@ func (s *scale) calm(ctx context.Context, agent *rig.Agent, during time.Duration
 	}
 	c.share = float64(after-c.before) / float64(time.Since(start))
 	end()
-	servers, _, _, err := look(ctx, agent)
-	for _, p := range servers {
+	now, err := look(ctx, agent)
+	for _, p := range now.by {
 		c.oldest = max(c.oldest, p.connectionsAge)
 	}
 	return c, err
