@@ -97,6 +97,6 @@ func count(n int) string { return phrase.Number(n) }
 
 const intro = `# What tcpdiag sees on large and busy hosts, and when
 
-Written by ` + "`make prove PROOF=scale`" + `. Every situation was built on the real kernel, in namespaces of its own. Ages and delays are against the kernel's own counters, read beside the agent every 5 ms. The agent was scraped (/metrics and /api/v1/snapshot) every 15 s while it was calm (from 15 s after its start on), which is in the share of a core, and 10 times a second in trouble, which is not, as weighed over 20 scrapes in a row. H3, a machine 20 times slower, is an emulated one: [kernels](../../../docs/results/kernels.md).
+Written by ` + "`make prove PROOF=scale`" + `. Every situation was built on the real kernel, in namespaces of its own. Ages and delays are against the kernel's own counters, read beside the agent every 5 ms. The agent was scraped (/metrics and /api/v1/snapshot) every 15 s while it was calm (from 15 s after its start on), which is in the share of a core, and 10 times a second in trouble, which is not, as weighed before: those that are the first of their snapshot, and others, which are answered with what these have made. H3, a machine 20 times slower, is an emulated one: [kernels](kernels.md).
 
 `
