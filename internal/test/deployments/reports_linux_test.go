@@ -56,7 +56,7 @@ func reports() []report {
 			c.Until("they are connected", func() bool { return clients.Connected.Load() >= 8 })
 			c.Wait(3 * time.Second)
 			c.Row.Truth = fmt.Sprintf("the application is being started, no acceptor thread yet; 8 of 8 clients connected, %d answered", clients.Answered.Load())
-			c.Both(rig.Port, "saturated not_accepting").Names("no acceptor thread is there").Silent("slow_accept")
+			c.Both(rig.Port, "saturated not_accepting").Names("waits for connections there", "still being deployed").Silent("slow_accept")
 		}},
 		{"A", github + "spring-projects/spring-boot/issues/28301", "the acceptor thread waits and takes no request", func(c *rig.Case) {
 			s := c.Embedded(rig.JVM{}, tomcat("maxConnections=20", "maxThreads=20", "acceptCount=50")...)

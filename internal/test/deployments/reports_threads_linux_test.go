@@ -100,7 +100,7 @@ func ofThreads() []report {
 			c.Until("they are connected", func() bool { return clients.Connected.Load() >= 8 })
 			c.Wait(3 * time.Second)
 			c.Row.Truth = fmt.Sprintf("the start waits in read(2) of the source of entropy; 8 of 8 clients connected, %d answered", clients.Answered.Load())
-			c.Both(rig.Port, "saturated not_accepting").Names("no acceptor thread is there").Silent("slow_accept", "raise acceptCount")
+			c.Both(rig.Port, "saturated not_accepting").Names("waits for connections there", "still being deployed").Silent("slow_accept", "raise acceptCount")
 		}},
 		eight("H", "https://github.com/javalite/javalite/issues/710", "the handlers read the output of a program that does not end", "/?program=exec%20sleep%20600", "each in read(2) of a pipe", threads("read(2)"), nil),
 		eight("H", "https://github.com/zopefoundation/zc.lockfile/issues/26", "the handlers wait for the lock of a file that another process has", "", "one in fcntl(F_SETLKW), the others wait in the JVM", threads("file_lock"), func(c *rig.Case) ([]string, string) {
