@@ -33,7 +33,7 @@ time.sleep(600)`)
 		}},
 		{"B", "https://github.com/ZoeyVid/NPMplus/issues/2575", "the worker of nginx computes all the time, and clients wait (there a module's loop, here a regular expression)", func(c *rig.Case) {
 			c.Nginx(`server { listen 80; location / { if ($request_uri ~ "^/(a+)+$") { return 204; } return 200 "ok"; } }`)
-			for range 12 {
+			for range 60 {
 				keep(c, func() error { return rejectedAt(c.Ctx, "127.0.0.1:80", "/"+strings.Repeat("a", 40)+"!") })
 			}
 			failed := keep(c, func() error { return rejectedAt(c.Ctx, "127.0.0.1:80", "/") })
