@@ -223,6 +223,12 @@ func (d *draft) downstream(key hostproc.ProcessKey, backends []model.Backend) *m
 			How:  "run as the process's user and group, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 		})
 	}
+	if errors.Is(r.Err, hostproc.ErrManyDescriptors) {
+		d.miss.Add(model.Unavailable{
+			What: fmt.Sprintf("outgoing connections of pid %d", key.PID),
+			Why:  hostproc.ErrManyDescriptors.Error() + "; those of its user are shown",
+		})
+	}
 	if errors.Is(r.WorkersErr, fs.ErrPermission) {
 		d.miss.Add(workersUnseen(key.PID))
 	}

@@ -149,3 +149,16 @@ func TestOthersMemoryHangs(t *testing.T) {
 	require.Contains(t, fmt.Sprint(snap.Unavailable), "polling worker threads of pid 42")
 	require.Contains(t, fmt.Sprint(snap.Unavailable), hangs.ErrOthers.Error())
 }
+
+// That a process has more descriptors than are looked at is said where its user's connections are shown for its own.
+func TestManyDescriptors(t *testing.T) {
+	f := full(time.Unix(1_700_000_000, 0), 1)
+	java := hostproc.ProcessKey{PID: 42, StartTime: 1}
+	store := facts.NewStore()
+	store.PutProcess(java, f.Time, &model.Process{}, nil)
+	store.PutDownstream(java, facts.Downstream{Value: &model.Downstream{ByUser: true}, Err: fmt.Errorf("fd of pid 42: %w", hostproc.ErrManyDescriptors)})
+	f.Processes, f.Downstream = store.View().Processes, store.View().Downstream
+	_, snap := Snapshot(nil, f, Options{Thresholds: reading.DefaultThresholds(), Every: time.Second, Looping: true})
+	require.Contains(t, fmt.Sprint(snap.Unavailable), "outgoing connections of pid 42")
+	require.Contains(t, fmt.Sprint(snap.Unavailable), hostproc.ErrManyDescriptors.Error())
+}

@@ -25,7 +25,7 @@ type descriptors struct {
 }
 
 // errOthersDescriptors is of a process that was never read, as others have taken what there is for all.
-var errOthersDescriptors = errors.New("other servers of the network namespace have so many open files that these were not looked at yet")
+var errOthersDescriptors = errors.New("not looked at yet, as other servers of the network namespace have too many open files")
 
 // due reports whether it is time to read them.
 func (d *descriptors) due(at time.Time) bool {

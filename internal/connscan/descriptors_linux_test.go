@@ -110,10 +110,11 @@ func TestDescriptorsAreReadInTurns(t *testing.T) {
 // same, a search later at most for each few of these, and no search follows more than its bound.
 func TestStrangersAreSearchedInTurns(t *testing.T) {
 	const most, hogs, inode = 100, 20, 7
-	of := map[int][]uint32{1000: {1}, 3000: {inode}}
+	of := map[int][]uint32{1000: {1}, 3000: append(numbers(80_000, 10), inode)}
 	for i := range hogs {
 		of[2000+i] = numbers(uint32(1000*(1+i)), 10*most)
 	}
+	of[2000+hogs-1] = numbers(90_000, most/searchedPart-1) // which leave the next one a rest
 	proc, r := hostfs.At(t, descriptorsOf(t, "server", of)), watchlistOf("server", 1000)
 	s := strangers{of: make(map[uint32]holder)}
 	for search := 1; !s.search(proc, r, 1, time.Now(), []uint32{inode}, most); search++ {

@@ -88,7 +88,7 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 	for _, inode := range unheld {
 		left[inode] = true
 	}
-	descriptors := most
+	descriptors, part := most, most/searchedPart // each has its part or is not searched: a rest may end before what is looked for
 	for i, pass := range []struct {
 		named bool
 		most  int
@@ -106,12 +106,12 @@ func (t *strangers) search(proc hostproc.FS, r *facts.Watchlist, netns uint64, a
 			if net, err := proc.NetID(pid); err == nil && net != home || err != nil && !pass.named {
 				continue
 			}
-			if pass.most--; pass.most < 0 || descriptors <= 0 {
+			if pass.most--; pass.most < 0 || descriptors < part {
 				t.latest[i] = latest
 				break
 			}
 			latest = pid
-			some, read := t.takeSocketsOf(proc, pid, stat.Comm, left, listening, min(descriptors, most/searchedPart))
+			some, read := t.takeSocketsOf(proc, pid, stat.Comm, left, listening, part)
 			descriptors -= read
 			found = some || found
 		}
